@@ -222,18 +222,18 @@ options:
     default: ubuntu:24.04
   nvidia_container_runtime_default:
     description: >-
-      Make V(nvidia) docker's default runtime, so that containers see the GPUs in NVIDIA_VISIBLE_DEVICES without
-      any option. Mode V(toolkit) only.
+      Make V(nvidia) the default runtime of the engines, so that containers see the GPUs in NVIDIA_VISIBLE_DEVICES
+      without any option. Mode V(toolkit) only.
     type: bool
     default: false
   nvidia_container_runtime_engines:
     description: >-
-      Engines that get the GPUs: V(docker), V(podman), V(containerd). docker is installed if it is missing
-      (V(docker_engine_source)); podman and containerd must be installed. Without docker in the list the host
-      needs no docker, as a Kubernetes node.
+      Engines that get the GPUs. Empty: docker; where a kubelet is found, that kubelet's engine, and docker too if
+      it is installed. docker is installed if it is missing (V(docker_engine_source)), the others must be there.
+      V(k3s) and V(rke2) are the containerd that these include.
     type: list
     elements: str
-    default: [docker]
+    default: []
   nvidia_container_runtime_migrate:
     description: >-
       Replace nvidia-docker2 and nvidia-docker 1.0. Without permission nvidia-docker2 stays, and a host with

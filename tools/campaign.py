@@ -107,6 +107,12 @@ PARTS = (
     _tests("cudnn", "cuDNN as archives and packages", "tests/integration/cudnn_role.yml"),
     _tests("engine", "Docker's own engine: conflicts, pins, upgrade, downgrade, options, removal"),
     _tests("engines", "podman and containerd, also containerd 2"),
+    _tests(
+        "kubernetes_node",
+        "nodes of k3s and CRI-O (stand-ins): the kubelet's engine is found, restarted once, reverted",
+        "lab/kubernetes/k3s.sh",
+        "lab/kubernetes/crio.sh",
+    ),
     _tests("runtime", "all container runtime modes, nvidia-docker's migration, driver changes"),
     _tests("verify", "every outcome of the verification"),
     _tests(

@@ -1,5 +1,7 @@
 """Command lines of docker, podman and containerd (``ctr``) for the verification in a container.
 
+k3s and RKE2 contain a ``ctr`` for their own containerd. CRI-O has no program that starts a container without a kubelet.
+
 docker completes a short image name, ``ctr`` needs full names, and podman would ask for the registry: the latter two get
 full names. ``ctr`` works in our own namespace, so that Kubernetes does not see its images.
 """
@@ -9,12 +11,22 @@ from typing import Any, Dict, List, Optional
 
 from ..base.json_file import parse_json
 from .names import CONTAINERD as CONTAINERD
+from .names import CRIO as CRIO
 from .names import DOCKER as DOCKER
+from .names import K3S as K3S
+from .names import OF_CONTAINERD as OF_CONTAINERD
 from .names import PODMAN as PODMAN
+from .names import RKE2 as RKE2
 
 NAMESPACE = "gpu-ready"
 RUNTIME = "/usr/bin/nvidia-container-runtime"
 FIRST_CTR_CDI = (2, 0)
+CTR = {
+    CONTAINERD: ["ctr"],
+    K3S: ["k3s", "ctr"],
+    RKE2: ["/var/lib/rancher/rke2/bin/ctr", "--address", "/run/k3s/containerd/containerd.sock"],
+}
+"""docs.k3s.io/cli, docs.rke2.io/reference/cli_tools."""
 _LOADED = {
     DOCKER: re.compile(r"Loaded image(?: ID)?: (\S+)"),
     PODMAN: re.compile(r"Loaded image(?:\(s\)|s)?: ([^\s,]+)"),
@@ -23,9 +35,14 @@ _LOADED = {
 _NAMES = "{{.Repository}}:{{.Tag}}"
 
 
-def ctr(*words: str) -> List[str]:
+def ctr(engine: str, *words: str) -> List[str]:
     """A call of ``ctr`` in our namespace."""
-    return ["ctr", "--namespace", NAMESPACE] + list(words)
+    return CTR[engine] + ["--namespace", NAMESPACE] + list(words)
+
+
+def program(engine: str) -> str:
+    """Name or path of the program that starts containers of an engine; "" where there is none."""
+    return "" if engine == CRIO else CTR[engine][0] if engine in CTR else engine
 
 
 def full_name(image: str) -> str:
@@ -46,8 +63,8 @@ def image_name(engine: str, image: str) -> str:
 
 def inspect_command(engine: str, image: str) -> List[str]:
     """Its result is for :func:`has_image`."""
-    if engine == CONTAINERD:
-        return ctr("images", "list", "--quiet", "name==" + full_name(image))
+    if engine in OF_CONTAINERD:
+        return ctr(engine, "images", "list", "--quiet", "name==" + full_name(image))
     if engine == PODMAN:
         return [engine, "image", "exists", full_name(image)]
     return [engine, "image", "inspect", "--format", "{{.Id}}", image]
@@ -55,39 +72,43 @@ def inspect_command(engine: str, image: str) -> List[str]:
 
 def has_image(engine: str, rc: int, out: str) -> bool:
     """True if :func:`inspect_command` found the image; ``ctr`` ends with 0 in both cases."""
-    return rc == 0 and (engine != CONTAINERD or bool(out.strip()))
+    return rc == 0 and (engine not in OF_CONTAINERD or bool(out.strip()))
 
 
 def list_command(engine: str) -> List[str]:
     """Prints the names of all images, one per line."""
-    return ctr("images", "list", "--quiet") if engine == CONTAINERD else [engine, "image", "ls", "--format", _NAMES]
+    return (
+        ctr(engine, "images", "list", "--quiet")
+        if engine in OF_CONTAINERD
+        else [engine, "image", "ls", "--format", _NAMES]
+    )
 
 
 def load_command(engine: str, archive: str) -> List[str]:
     """Loads an image archive; its output is for :func:`loaded_name`."""
-    return ctr("images", "import", archive) if engine == CONTAINERD else [engine, "load", "--input", archive]
+    return ctr(engine, "images", "import", archive) if engine in OF_CONTAINERD else [engine, "load", "--input", archive]
 
 
 def loaded_name(engine: str, out: str) -> Optional[str]:
     """Name (docker: or id) of the loaded image, None if the engine prints none."""
-    match = _LOADED[engine].search(out)
+    match = _LOADED[CONTAINERD if engine in OF_CONTAINERD else engine].search(out)
     return match.group(1) if match else None
 
 
 def tag_command(engine: str, old: str, new: str) -> List[str]:
-    if engine == CONTAINERD:
-        return ctr("images", "tag", "--force", old, full_name(new))
+    if engine in OF_CONTAINERD:
+        return ctr(engine, "images", "tag", "--force", old, full_name(new))
     return [engine, "tag", old, image_name(engine, new)]
 
 
 def untag_command(engine: str, image: str) -> List[str]:
     """Removes a name of an image, and the image with its last name."""
-    return ctr("images", "remove", image) if engine == CONTAINERD else [engine, "image", "rm", image]
+    return ctr(engine, "images", "remove", image) if engine in OF_CONTAINERD else [engine, "image", "rm", image]
 
 
 def pull_command(engine: str, image: str) -> Optional[List[str]]:
     """None for an engine that pulls the image when it starts a container."""
-    return ctr("images", "pull", full_name(image)) if engine == CONTAINERD else None
+    return ctr(engine, "images", "pull", full_name(image)) if engine in OF_CONTAINERD else None
 
 
 # ------------------------------------------------------------------------------------------------------- containers
@@ -97,7 +118,7 @@ def gpu_args(engine: str, mode: str) -> List[str]:
     """Arguments that give a container all GPUs, by NVIDIA's toolkit or by CDI. podman supports CDI only."""
     if engine == PODMAN or mode != "toolkit":
         return ["--device", "nvidia.com/gpu=all"]
-    if engine == CONTAINERD:
+    if engine in OF_CONTAINERD:
         # ctr needs the program: the configured runtime is for Kubernetes, which requests it by name.
         return ["--runc-binary", RUNTIME, "--env", "NVIDIA_VISIBLE_DEVICES=all"]
     return ["--gpus", "all"]
@@ -108,8 +129,8 @@ def run_command(
 ) -> List[str]:
     """Runs a command in a new container without network, which is removed afterwards."""
     environment = [word for one in env for word in ("--env", one)]
-    if engine == CONTAINERD:
-        return ctr("run", "--rm") + environment + args + [full_name(image), container] + command
+    if engine in OF_CONTAINERD:
+        return ctr(engine, "run", "--rm") + environment + args + [full_name(image), container] + command
     argv = [engine, "run", "--rm", "--name", container, "--network", "none"] + environment
     if engine == PODMAN:
         # SELinux denies the type container_t access to the device nodes of GPUs.
@@ -119,8 +140,8 @@ def run_command(
 
 def remove_commands(engine: str, container: str) -> List[List[str]]:
     """Stop and remove a container that did not end in time."""
-    if engine == CONTAINERD:
-        return [ctr("tasks", "delete", "--force", container), ctr("containers", "delete", container)]
+    if engine in OF_CONTAINERD:
+        return [ctr(engine, "tasks", "delete", "--force", container), ctr(engine, "containers", "delete", container)]
     return [[engine, "rm", "--force", container]]
 
 

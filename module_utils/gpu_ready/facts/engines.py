@@ -1,18 +1,20 @@
-"""podman and containerd: part "engines". Read from files; a program runs only where no package says its version."""
+"""podman, containerd, CRI-O and the kubelet: part "engines".
+
+Read from files; a program runs only where no package says its version.
+"""
 
 import posixpath
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import manifest, records
 from ..base.host import Host
 from ..containers import cdi, docker
 from ..containers.containerd import config as containerd_config
 from ..containers.containerd.config import ConfigFile
+from . import kubernetes
 from .model import ContainerdFacts, EngineFacts, PodmanFacts
 
 PENDING = manifest.DIRECTORY + "/" + containerd_config.RESTART_MARK
-RANCHER = ("/var/lib/rancher/k3s/agent", "/var/lib/rancher/rke2/agent")
-"""Where k3s and rke2 have a containerd of their own, whose configuration they write at each start."""
 MOST_FILES = 64
 PACKAGES = {"podman": ("podman",), "containerd": ("containerd", "containerd.io")}
 
@@ -21,7 +23,9 @@ def collect(host: Host, packages: Dict[str, str]) -> EngineFacts:
     """Collect the engines beside docker; ``packages``: installed version by name."""
     nodes = {path: text for path, text in ((path, host.read(path)) for path in cdi.NODES) if text is not None}
     podman = PodmanFacts(host.which("podman") is not None, read_version(host, "podman", packages))
-    return EngineFacts(podman, collect_containerd(host, packages), nodes)
+    containerd, crio = collect_containerd(host, packages), kubernetes.collect_crio(host)
+    kubelet = kubernetes.collect(host, containerd, crio, read_configuration)
+    return EngineFacts(podman, containerd, crio, kubelet, nodes)
 
 
 def read_version(host: Host, name: str, packages: Dict[str, str]) -> Optional[List[int]]:
@@ -35,7 +39,7 @@ def read_version(host: Host, name: str, packages: Dict[str, str]) -> Optional[Li
 
 
 def collect_containerd(host: Host, packages: Dict[str, str]) -> ContainerdFacts:
-    rancher = next((path for path in RANCHER if host.isdir(path)), None)
+    rancher = next((path for path in sorted(kubernetes.RANCHER.values()) if host.isdir(path)), None)
     if host.which("containerd") is None:
         return ContainerdFacts(rancher=rancher)
     texts = read_unit_texts(host)
@@ -123,4 +127,12 @@ def public(facts: EngineFacts) -> Dict[str, object]:
         record=containerd_config.dotted_keys(facts.containerd.record),
     )
     del engine["before"], engine["after"]
-    return {"podman": records.to_json(facts.podman), "containerd": engine, "nodes": sorted(facts.nodes)}
+    shown = {
+        "podman": records.to_json(facts.podman),
+        "containerd": engine,
+        "crio": dict(records.to_json(facts.crio), files=[file.path for file in facts.crio.files]),
+        "kubernetes": dict(records.to_json(facts.kubernetes), files=[file.path for file in facts.kubernetes.files]),
+        "nodes": sorted(facts.nodes),
+    }  # type: Dict[str, Any]
+    shown["kubernetes"]["templates"] = [file.path for file in facts.kubernetes.templates]
+    return shown

@@ -422,11 +422,40 @@ class ContainerdFacts(NamedTuple):
     keeps_containers: bool = True
 
 
+class CrioFacts(NamedTuple):
+    """CRI-O. ``files``: its configuration in reading order. ``pending``: our file is newer than its last start."""
+
+    installed: bool = False
+    active: bool = False
+    files: List[ConfigFile] = []
+    pending: bool = False
+
+
+class KubernetesFacts(NamedTuple):
+    """The kubelet of the host. ``kind``: kubeadm (any kubelet with a unit of its own), k3s, rke2, microk8s, k0s or "".
+
+    ``engine``: the engine that it uses, "" where that is unknown. ``unread``: files that name NVIDIA's runtime and that
+    this engine does not read. Of k3s and RKE2: ``unit``, whether it is ``active`` and restarts without its containers,
+    the generated ``files`` of its containerd, and the ``templates`` for these.
+    """
+
+    kind: str = ""
+    engine: str = ""
+    unread: List[str] = []
+    unit: str = ""
+    active: bool = False
+    keeps_containers: bool = True
+    files: List[ConfigFile] = []
+    templates: List[ConfigFile] = []
+
+
 class EngineFacts(NamedTuple):
     """The container engines beside docker. ``nodes``: text by path of our units that create device nodes."""
 
     podman: PodmanFacts = PodmanFacts()
     containerd: ContainerdFacts = ContainerdFacts()
+    crio: CrioFacts = CrioFacts()
+    kubernetes: KubernetesFacts = KubernetesFacts()
     nodes: Dict[str, str] = {}
 
 

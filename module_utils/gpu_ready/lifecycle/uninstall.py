@@ -14,6 +14,7 @@ SUBJECTS = (
     engines.find_images,
     engines.find_docker_edits,
     engines.find_containerd_edits,
+    engines.find_crio_restart,
     drivers.find_modules,
     drivers.find_installer_driver,
     toolkits.find_cudnn,

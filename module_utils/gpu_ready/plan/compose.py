@@ -13,7 +13,7 @@ from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
 from . import dcgm, in_use, monitoring, repository, verification
-from .containers import docker, engines, runtime
+from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
 from .driver import activation, candidates, parameters, services
@@ -77,6 +77,8 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
         return Plan(True, managed.message, refusals=[managed])
     if not candidates.served_gpus(facts):
         return Plan(False, nothing_to_do(facts))
+    unknown_kubelet = kubernetes.unknown_kubelet(facts, settings)
+    settings = kubernetes.resolve_engines(facts, settings)
     driven = driver.decide(facts, settings, NO_CHOICES)
     choices = Choices(driver=driven.choice, parameters=parameters.requested(settings))
     decisions: List[Decision[object]] = [driven]
@@ -100,7 +102,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
     watching: List[Decision[None]] = []
     if driven.choice is not None:
         watching = [monitoring.decide(facts, settings), dcgm.decide(facts, settings, choices)]
-    refusals = [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
+    refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
     contradictions = repository.contradiction_refusals(facts)
     if planned:

@@ -14,6 +14,7 @@ from .model import (
     CONTAINERD_RESTART,
     DOCKER_RESTART,
     DRIVER_RELOAD,
+    KUBERNETES_RESTART,
     REBOOT,
     Decision,
     Notice,
@@ -25,6 +26,7 @@ MOST_NAMES = 4
 CONSEQUENCES = {
     DOCKER_RESTART: "docker would restart (%s), which stops %s",
     CONTAINERD_RESTART: "containerd would restart (%s), which stops %s",
+    KUBERNETES_RESTART: "Kubernetes would restart on this host (%s), which stops %s",
     DRIVER_RELOAD: "the driver would be replaced (%s) while it is used by %s",
     REBOOT: "the host would reboot (%s), which stops %s",
 }
@@ -144,6 +146,8 @@ def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedW
         return containers_of_docker(facts, [step for step in steps if step.disruption == DOCKER_RESTART])
     if disruption == CONTAINERD_RESTART:
         return containers_of_containerd(facts)
+    if disruption == KUBERNETES_RESTART:
+        return affected_by_kubernetes(facts)
     return users_of_gpus(work) if disruption == DRIVER_RELOAD else everything(work)
 
 
@@ -185,6 +189,17 @@ def containers_of_containerd(facts: Facts) -> AffectedWork:
     if facts.engines.containerd.keeps_containers:
         return AffectedWork([])
     return containers_of_engines(facts.work, engines.CONTAINERD, engines.DOCKER)
+
+
+def affected_by_kubernetes(facts: Facts) -> AffectedWork:
+    """Return what the restart of k3s or RKE2 stops: the API server that runs in k3s's own process.
+
+    Pods keep running, as both units stop their main process only (KillMode=process); RKE2's API server is a pod.
+    """
+    kubelet = facts.engines.kubernetes
+    servers = ["the API server of this k3s server for about a minute"] if kubelet.unit == engines.K3S else []
+    pods = AffectedWork([]) if kubelet.keeps_containers else containers_of_engines(facts.work, engines.K3S)
+    return AffectedWork(servers + pods.names, pods.unlisted)
 
 
 def holders(work: WorkFacts) -> List[str]:

@@ -6,11 +6,12 @@ from ..containers import names
 
 NONE = "none"
 CONTAINERD_RESTART = "containerd_restart"
+KUBERNETES_RESTART = "kubernetes_restart"
 DOCKER_RELOAD = "docker_reload"
 DOCKER_RESTART = "docker_restart"
 DRIVER_RELOAD = "driver_reload"
 REBOOT = "reboot"
-DISRUPTIONS = (NONE, CONTAINERD_RESTART, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_RELOAD, REBOOT)
+DISRUPTIONS = (NONE, CONTAINERD_RESTART, KUBERNETES_RESTART, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_RELOAD, REBOOT)
 """What a step does to running work, least first."""
 
 

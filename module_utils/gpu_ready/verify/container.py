@@ -47,7 +47,7 @@ def engine_args(
     if engine == engines.DOCKER:
         return docker_args(host, expect, devices, gpus)
     mode = expect.mode or ""
-    if engine == engines.CONTAINERD and mode != "toolkit":
+    if engine == engines.CONTAINERD and mode != "toolkit":  # those of k3s and RKE2 with CDI are newer
         version = facts_engines.read_version(host, engine, {})
         if version and tuple(version) < engines.FIRST_CTR_CDI:
             return engines.ctr_arguments(host.read(cdi.NATIVE) or "", selectors(devices))
@@ -78,7 +78,8 @@ def available_engines(host: Host, docker_active: bool, expect: VerifyExpectation
         if engine == engines.DOCKER:
             available = docker_active
         else:
-            available = host.which("ctr" if engine == engines.CONTAINERD else engine) is not None
+            name = engines.program(engine)
+            available = bool(name) and (host.exists(name) if "/" in name else host.which(name) is not None)
         found += [engine] if available else []
     return found
 
@@ -135,7 +136,7 @@ def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, e
     names = host.run(engines.list_command(engine), timeout=60.0)
     result = host.run(engines.load_command(engine, archive), timeout=timeout)
     name = engines.loaded_name(engine, result.out + result.err) if result.rc == 0 else None
-    if engine == engines.CONTAINERD and result.rc == 0:
+    if engine in engines.OF_CONTAINERD and result.rc == 0:
         # ctr 2 prints the name of an imported image with blanks in place of dashes.
         fresh = [
             one

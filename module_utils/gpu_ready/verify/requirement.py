@@ -20,7 +20,7 @@ HINT = "install a newer driver, use an image of an older CUDA, or set NVIDIA_DIS
 
 def query_environment(host: Host, engine: str, image: str) -> Dict[str, str]:
     """Environment variables of a local image; none for ``ctr``, which does not print them."""
-    if engine == engines.CONTAINERD:
+    if engine in engines.OF_CONTAINERD:
         return {}
     name = engines.image_name(engine, image)
     result = host.run([engine, "image", "inspect", "--format", "{{json .Config.Env}}", name], timeout=60.0)

@@ -232,14 +232,20 @@ def check_specification(name: str, specs: List[CdiSpecFacts]) -> Check:
 
 
 def check_engine(evidence: Evidence, name: str) -> List[Check]:
-    """Podman or containerd runs and has what the runtime's mode needs."""
+    """An engine beside docker runs and has what the runtime's mode needs."""
     known, runtime = evidence.facts.engines, evidence.facts.runtime
-    installed = (known.containerd if name == engines.CONTAINERD else known.podman).installed
-    ok = installed and (known.containerd.active or name != engines.CONTAINERD)
+    states = {
+        engines.CONTAINERD: (known.containerd.installed, known.containerd.active),
+        engines.CRIO: (known.crio.installed, known.crio.active),
+    }
+    kubelet = known.kubernetes
+    installed, ok = states.get(name) or (kubelet.kind == name, kubelet.kind == name and kubelet.active)
+    if name == engines.PODMAN:
+        installed = ok = known.podman.installed
     found = "not installed" if not installed else "available" if ok else "not running"
     remedy = "install it" if not installed else "read 'journalctl -u %s' and start it" % name
     checks = [judge(name, ok, "%s is available" % name, found, "the engine does not answer", remedy)]
-    if name == engines.CONTAINERD and evidence.expect.mode == "toolkit":
+    if name != engines.PODMAN and evidence.expect.mode == "toolkit":
         ok = bool(runtime.programs.get("nvidia-container-runtime"))
         cause, remedy = "nvidia-container-runtime is not installed", "install nvidia-container-toolkit"
         found = "installed" if ok else "missing"
@@ -261,6 +267,8 @@ def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Ch
         found = NOT_RUN
         if engine == engines.CONTAINERD and evidence.expect.mode != "toolkit":
             found += ": ctr supports CDI from 2.0 on; Kubernetes (CRI) does in this version too"
+        if engine == engines.CRIO:
+            found += ": CRI-O starts containers for a kubelet only; try a pod (docs/kubernetes.md)"
         return [Check("gpus_in_" + place, None, "a container sees the GPUs", found)]
     gpus = select_gpus(evidence.nvml.gpus, evidence.devices)
     if not answer.usable:

@@ -5,6 +5,7 @@ import os
 from typing import List, Optional
 
 from ...base import files, json_file, manifest
+from ...containers import crio
 from ...containers import engine as engines
 from ...containers.containerd import config as containerd_config
 from ...containers.containerd import files as containerd_files
@@ -26,10 +27,10 @@ def find_images(removal: Removal) -> List[Action]:
         names = [name for name in removal.host.run(argv).out.split() if "/gpu-ready/verify:" in name]
         act = functools.partial(removal.run, ["podman", "image", "rm"] + names)
         found += [Action("remove podman's images " + ", ".join(names), act)] if names else []
-    if removal.recorded and removal.host.which("ctr"):
-        names = removal.host.run(engines.list_command(engines.CONTAINERD)).out.split()
-        act = functools.partial(remove_namespace, removal, names)
-        found += [Action("remove containerd's images " + ", ".join(names), act)] if names else []
+    for engine in engines.OF_CONTAINERD if removal.recorded else ():
+        names = removal.host.run(engines.list_command(engine)).out.split()
+        act = functools.partial(remove_namespace, removal, engine, names)
+        found += [Action("remove %s's images " % engine + ", ".join(names), act)] if names else []
     return found
 
 
@@ -41,10 +42,27 @@ def find_docker_images(removal: Removal) -> List[Action]:
     return [Action("remove the images " + ", ".join(names), lambda: removal.run(argv))] if names else []
 
 
-def remove_namespace(removal: Removal, names: List[str]) -> None:
-    """Empty and remove gpu-ready's namespace of containerd."""
-    removal.run(engines.ctr("images", "remove", "--sync") + names)
-    removal.run(["ctr", "namespaces", "remove", engines.NAMESPACE])
+def remove_namespace(removal: Removal, engine: str, names: List[str]) -> None:
+    """Empty and remove gpu-ready's namespace of a containerd."""
+    removal.run(engines.ctr(engine, "images", "remove", "--sync") + names)
+    removal.run(engines.CTR[engine] + ["namespaces", "remove", engines.NAMESPACE])
+
+
+def find_crio_restart(removal: Removal) -> List[Action]:
+    """Remove our drop-in file of CRI-O and restart it; it would not start without the toolkit's program otherwise."""
+    recorded = removal.recorded.get("files", {}).get(crio.DROP_IN)
+    if not recorded or describe_edit(removal.host, crio.DROP_IN, recorded) or not removal.host.exists(crio.DROP_IN):
+        return []  # one that somebody edited is reported with the other files
+    restart = removal.host.exists(crio.SOCKET)
+    words = "remove %s" % crio.DROP_IN
+    words += " and restart CRI-O; containers keep running" if restart else ""
+    return [Action(words, functools.partial(revert_crio, removal, restart))]
+
+
+def revert_crio(removal: Removal, restart: bool) -> None:
+    removal.delete(crio.DROP_IN)
+    if restart:
+        removal.run(["systemctl", "restart", "crio"])
 
 
 def find_containerd_edits(removal: Removal) -> List[Action]:

@@ -96,9 +96,7 @@ def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusa
                 "containerd_of_rancher",
                 "%s has a containerd of its own here (%s) and writes its configuration again at each start"
                 % (name, engine.rancher),
-                "take containerd out of nvidia_container_runtime_engines and restart %s after the driver and "
-                "nvidia-container-toolkit are installed: it finds nvidia-container-runtime by itself; for more, write "
-                "its etc/containerd/config.toml.tmpl" % name,
+                "replace containerd by %s in nvidia_container_runtime_engines, or leave the variable empty" % name,
             )
         ]
     if not engine.installed:

@@ -1,4 +1,4 @@
-"""Engines beside docker: podman uses a CDI specification, containerd the toolkit's runtime or CDI."""
+"""Engines beside docker: podman uses a CDI specification, those of Kubernetes the toolkit's runtime or CDI."""
 
 from typing import List, Tuple
 
@@ -9,7 +9,7 @@ from ...containers.containerd import config
 from ...facts.model import Facts
 from ..driver import candidates
 from ..model import Choices, Decision, EnginesChoice, Notice, Refusal, Step
-from . import cdi_spec, containerd, docker, docker_packages, podman, runtime
+from . import cdi_spec, containerd, crio, docker, docker_packages, kubernetes, podman, runtime
 from .daemon_json_keys import TOOLKIT
 from .model import SupportFile
 
@@ -17,7 +17,7 @@ from .model import SupportFile
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
     """Return the steps for the engines beside docker, without those that the planner of docker's runtime adds."""
     decided = decide_engines(facts, settings, choices)
-    decided.warnings += default_warnings(settings)
+    decided.warnings += default_warnings(settings) + kubernetes.unread_files(facts)
     return decided
 
 
@@ -28,12 +28,14 @@ def default_warnings(settings: Settings) -> List[Notice]:
     plugin (NVIDIA/k8s-device-plugin, README.md, "Setting the device list strategy").
     """
     default = settings.nvidia_container_runtime_default and settings.nvidia_container_runtime_mode == TOOLKIT
-    if not default or engines.CONTAINERD not in docker.configured_engines(settings):
+    found = [name for name in docker.configured_engines(settings) if name in engines.OF_KUBERNETES]
+    if not default or not found:
         return []
     return [
         Notice(
             "default_runtime_exposes_gpus",
-            "nvidia is containerd's default runtime, with which any pod sees all GPUs by NVIDIA_VISIBLE_DEVICES=all",
+            "nvidia is the default runtime of %s, with which any pod sees all GPUs by NVIDIA_VISIBLE_DEVICES=all"
+            % found[0],
             "set nvidia_container_runtime_mode to cdi, or leave nvidia_container_runtime_default off and give pods the "
             "RuntimeClass nvidia (docs/runtime.md)",
         )
@@ -45,9 +47,16 @@ def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decisi
     mode = settings.nvidia_container_runtime_mode
     containerd_mode = mode if engines.CONTAINERD in names else config.NONE
     of_containerd = containerd.decide(facts.engines.containerd, settings, containerd_mode)
-    last = [of_containerd.step] if of_containerd.step else []
+    of_crio = crio.decide(facts, settings, engines.CRIO in names)
+    last = [step for step in (of_containerd.step, of_crio.step) if step]
+    last_refusals = of_containerd.refusals + of_crio.refusals
+    for name in engines.RANCHER:
+        if name in names:
+            of_kubernetes = kubernetes.decide(facts, settings, name)
+            last += of_kubernetes.steps
+            last_refusals += of_kubernetes.refusals
     if not [name for name in names if name != engines.DOCKER]:
-        return Decision(None, [] if of_containerd.refusals else last, of_containerd.refusals)
+        return Decision(None, [] if last_refusals else last, last_refusals)
     choice = EnginesChoice(mode, [name for name in engines.ENGINES if name in names])
     refusals = podman.refusals(facts.engines.podman) if engines.PODMAN in names else []
     refusals += cdi_spec.mig_refusals(facts, mode) if engines.DOCKER not in names else []
@@ -61,7 +70,7 @@ def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decisi
         specification, found = specification_steps(facts, settings, choices)
         steps += specification
         refusals += found
-    refusals += of_containerd.refusals
+    refusals += last_refusals
     return Decision(choice, [] if refusals else steps + last, refusals)
 
 

@@ -47,6 +47,7 @@ class SupportFile(NamedTuple):
     path: str
     content: str
     mode: str
+    state: str = "present"
 
 
 class CdiSpecParams(NamedTuple):
@@ -86,6 +87,21 @@ class ContainerdParams(NamedTuple):
 
     mode: str
     default: bool
+    state: str
+
+
+class CrioParams(NamedTuple):
+    """nvidia_container_runtime.crio; ``state`` of the service, "" to leave it as it is."""
+
+    files: List[SupportFile]
+    state: str
+
+
+class KubernetesParams(NamedTuple):
+    """nvidia_container_runtime.kubernetes: ``unit`` of k3s or RKE2, its ``state``, and the file that it writes then."""
+
+    unit: str
+    file: str
     state: str
 
 

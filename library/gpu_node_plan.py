@@ -229,8 +229,8 @@ options:
   nvidia_container_runtime_engines:
     description: >-
       Engines that get the GPUs. Empty: docker; where a kubelet is found, that kubelet's engine, and docker too if
-      it is installed. docker is installed if it is missing (V(docker_engine_source)), the others must be there.
-      V(k3s) and V(rke2) are the containerd that these include.
+      it is installed. docker is installed if it is missing (V(docker_engine_source)), the others must be
+      installed. V(k3s) and V(rke2) are the containerd that these include.
     type: list
     elements: str
     default: []

@@ -317,7 +317,7 @@ def test_a_file_that_is_read_later_may_not_have_the_same_keys() -> None:
 
 
 def test_our_file_is_removed_where_crio_is_no_longer_an_engine() -> None:
-    text = crio_edits.wanted_text(PACKAGED, "toolkit", False)
+    text = crio_edits.drop_in_text(PACKAGED, "toolkit", False)
     host = with_crio([*PACKAGED, ConfigFile(crio.DROP_IN, text)])
     assert steps(plan(host, nvidia_container_runtime_engines=["podman"])) == []  # somebody else's
     host = having(host, runtime={"manifest": {"files": [crio.DROP_IN]}}, engines={"podman": {"installed": True}})

@@ -16,7 +16,7 @@ BUILT_IN = ("crun", "runc")
 HEAD = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
 
 
-def wanted_text(files: List[ConfigFile], mode: str, default: bool) -> Optional[str]:
+def drop_in_text(files: List[ConfigFile], mode: str, default: bool) -> Optional[str]:
     """The content of our drop-in file, None where none is needed. Raises ConfigError for a file that is not valid."""
     current = effective_table([file for file in files if file.path != DROP_IN])
     text = None

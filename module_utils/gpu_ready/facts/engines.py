@@ -127,12 +127,12 @@ def public(facts: EngineFacts) -> Dict[str, object]:
         record=containerd_config.dotted_keys(facts.containerd.record),
     )
     del engine["before"], engine["after"]
-    shown = {
+    shown: Dict[str, Any] = {
         "podman": records.to_json(facts.podman),
         "containerd": engine,
         "crio": dict(records.to_json(facts.crio), files=[file.path for file in facts.crio.files]),
         "kubernetes": dict(records.to_json(facts.kubernetes), files=[file.path for file in facts.kubernetes.files]),
         "nodes": sorted(facts.nodes),
-    }  # type: Dict[str, Any]
+    }
     shown["kubernetes"]["templates"] = [file.path for file in facts.kubernetes.templates]
     return shown

@@ -33,7 +33,7 @@ def decide(facts: Facts, settings: Settings, used: bool) -> CrioDecision:
 
         mode, default = settings.nvidia_container_runtime_mode, settings.nvidia_container_runtime_default
         try:
-            after = crio_edits.wanted_text(engine.files, mode, default)
+            after = crio_edits.drop_in_text(engine.files, mode, default)
         except config.ConfigError as error:
             return CrioDecision(None, [Refusal(error.code, error.problem, error.remedy)])
     elif crio.DROP_IN not in facts.runtime.manifest.files:

@@ -7,8 +7,8 @@ short_description: Load, reload or unload NVIDIA's kernel modules
 description:
   - Loads the modules and creates the device nodes, or unloads the modules in the right order. Services of the driver
     that use the GPUs are stopped before and started afterwards.
-  - Never ends a process and never forces a module to unload. If a module is in use, RV(held_by) says by what, and a
-    reboot is required.
+  - Never forces a module to unload, and ends no process but those of O(kubelet). If a module is in use, RV(held_by)
+    says by what, and a reboot is required.
   - Other NVIDIA modules that were loaded before a live reload are loaded again; a warning names one that cannot be.
 options:
   state:
@@ -37,6 +37,12 @@ options:
     description: Reload also a loaded module that is the installed one, so that it gets the parameters of modprobe.d.
     type: bool
     default: false
+  kubelet:
+    description:
+      - The service of the kubelet on a drained node, without C(.service). It is stopped, processes of pods that hold a
+        GPU are ended, and after the reload it starts their containers again. Empty to end no process.
+    type: str
+    default: ""
 attributes:
   check_mode: {support: full, description: Reports whether something would change; changes nothing.}
   diff_mode: {support: full, description: Shows the loaded modules.}
@@ -91,6 +97,7 @@ ARGUMENT_SPEC = {
     "services": {"type": "list", "elements": "str", "default": []},
     "later": {"type": "list", "elements": "str", "default": []},
     "force": {"type": "bool", "default": False},
+    "kubelet": {"type": "str", "default": ""},
 }
 
 

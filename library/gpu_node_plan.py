@@ -322,7 +322,8 @@ options:
   drains:
     description:
       - How the host is drained before the plan is carried out, as in V(gpu_upgrade_drain). Work that a drain moves away
-        is no reason to refuse the host.
+        is no reason to refuse the host. V(daemon_sets) says that Kubernetes has evicted its pods, and that those that
+        still hold a GPU may be restarted for a live reload.
     type: list
     elements: str
     default: []

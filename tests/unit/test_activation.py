@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog.settings import DEFAULTS, Settings
-from gpu_ready.facts.model import Facts, FunctionFacts, ModuleFacts
+from gpu_ready.facts.model import ContainerFacts, Facts, FunctionFacts, GpuProcess, ModuleFacts, WorkFacts
 from gpu_ready.plan.driver import activation
 from gpu_ready.plan.model import Choices, DriverChoice
 
@@ -111,3 +111,32 @@ def test_a_service_that_is_upgraded_after_the_reload_is_started_then() -> None:
     facts = having(facts, base={"nvswitches": [FunctionFacts("0000:c1:00.0", "22a3", None)]})
     chosen = {"source": "cuda_repo", "satisfied": False}
     assert decide(facts, **chosen).steps[0].params.later[0] == "nvidia-fabricmanager.service"
+
+
+POD = ContainerFacts("containerd", "1", "kube-system/nvidia-device-plugin-x", "GPU", True)
+OF_POD = GpuProcess(7, "nvidia-device-p", POD.name)
+OTHER = GpuProcess(8, "python3")
+
+
+@pytest.mark.parametrize(
+    ("drains", "processes", "kubelet", "action", "restarted"),
+    [
+        (["kubernetes", "daemon_sets"], [OF_POD], "kubelet", "reload", "kubelet"),
+        (["kubernetes", "daemon_sets"], [OF_POD], "k3s-agent", "reload", "k3s-agent"),
+        (["none", "daemon_sets"], [OF_POD], "kubelet", "reload", "kubelet"),  # the rollback of a failed upgrade
+        (["kubernetes", "daemon_sets"], [OF_POD, OTHER], "kubelet", "reboot", ""),
+        (["kubernetes", "daemon_sets"], [], "kubelet", "reload", ""),
+        (["kubernetes", "daemon_sets"], [OF_POD], "", "reboot", ""),  # nobody would start it again
+        (["kubernetes"], [OF_POD], "kubelet", "reboot", ""),
+        ([], [OF_POD], "kubelet", "reboot", ""),
+    ],
+)
+def test_pods_of_daemon_sets_are_restarted_instead_of_the_host(
+    drains: list[str], processes: list[GpuProcess], kubelet: str, action: str, restarted: str
+) -> None:
+    facts = having(host("535.104.05"), engines={"kubernetes": {"kind": "kubeadm", "unit": kubelet}})
+    facts = facts._replace(work=WorkFacts(processes, [POD]))
+    settings = Settings(**{**DEFAULTS, "gpu_ready_activation": "auto"})
+    (step,) = activation.decide(facts, settings, Choices(driver=CHOSEN), drains).steps
+    assert (step.params.action, step.params.kubelet) == (action, restarted)
+    assert ("are restarted: PID 7" in step.why) == bool(restarted)

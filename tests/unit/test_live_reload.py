@@ -1,6 +1,10 @@
 """gpu_kernel_module: a live reload restores services and other modules, also when it fails."""
 
 import itertools
+import signal
+import subprocess
+import sys
+import threading
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +13,7 @@ from typing import Any
 import pytest
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host, Result
-from gpu_ready.driver import live_reload, stopped_services
+from gpu_ready.driver import live_reload, pod_processes, stopped_services
 
 from tests.unit.recorded import RecordedHost
 
@@ -70,9 +74,14 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(stopped_services, "clear_stopped", marked.clear)
 
     def change(
-        host: Host, state: str = "reloaded", check: bool = False, later: Sequence[str] = (), force: bool = False
+        host: Host,
+        state: str = "reloaded",
+        check: bool = False,
+        later: Sequence[str] = (),
+        force: bool = False,
+        kubelet: str = "",
     ) -> dict[str, Any]:
-        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], [], list(later), force)
+        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], [], list(later), force, kubelet)
         return live_reload.change_modules(host, request, check)
 
     return types.SimpleNamespace(swap=change, marked=marked, ModuleError=live_reload.ModuleError)
@@ -247,3 +256,64 @@ def test_the_installed_module_is_reloaded_for_new_parameters(swap: Any) -> None:
     assert not swap.swap(host)["changed"]
     assert swap.swap(host, force=True)["changed"]
     assert ("rmmod", "nvidia") in host.asked
+
+
+class Pods(Kernel):
+    """A host on which a process of a pod, and one of another container, hold a GPU."""
+
+    def __init__(self, pid: int, cgroup: str) -> None:
+        super().__init__(("nvidia", "nvidia_uvm"), (PERSISTENCED, "kubelet.service"))
+        self.pid = pid
+        self.files[f"/proc/{pid}/cgroup"] = f"0::{cgroup}\n"
+        self.files[f"/proc/{pid}/comm"] = "dcgm-exporter\n"
+        self.links[f"/proc/{pid}/fd/3"] = "/dev/nvidia0"
+
+    def listdir(self, path: str) -> list[str]:
+        """Without the process once it has ended."""
+        ended = not Path(f"/proc/{self.pid}/exe").exists()
+        return [name for name in super().listdir(path) if not (ended and path == "/proc" and name == str(self.pid))]
+
+
+OF_POD = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice/cri-containerd-" + 64 * "a" + ".scope"
+
+
+@pytest.fixture
+def process() -> Any:
+    """A process that ignores SIGTERM, as the first one of a container does."""
+    command = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE) as running:
+        assert running.stdout and running.stdout.readline()
+        reaper = threading.Thread(target=running.wait)  # as a container's shim does
+        reaper.start()
+        yield running
+        running.kill()
+        reaper.join()
+
+
+def test_pods_of_daemon_sets_are_ended_while_the_kubelet_is_stopped(
+    swap: Any, process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_processes, "GRACE", 0.5)
+    host = Pods(process.pid, OF_POD)
+    answer = swap.swap(host, kubelet="kubelet")
+    assert process.poll() == -signal.SIGKILL
+    assert not answer["reboot_required"] and answer["held_by"] == ""
+    calls = [" ".join(call) for call in host.asked if call[0] in ("systemctl", "rmmod", "modprobe")]
+    calls = [call for call in calls if "is-active" not in call]
+    assert calls[0] == "systemctl stop kubelet.service" and calls[-1] == "systemctl start kubelet.service"
+    assert calls.index("systemctl stop kubelet.service") < calls.index("rmmod nvidia") < len(calls) - 1
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "kubelet"),
+    [(OF_POD, ""), ("/system.slice/docker-" + 64 * "a" + ".scope", "kubelet"), ("/user.slice", "kubelet")],
+)
+def test_no_other_process_is_ended(
+    swap: Any, process: Any, cgroup: str, kubelet: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_processes, "GRACE", 0.5)
+    host = Pods(process.pid, cgroup)
+    answer = swap.swap(host, kubelet=kubelet)
+    assert process.poll() is None
+    assert answer["reboot_required"] and f"process {process.pid} (dcgm-exporter)" in answer["held_by"]
+    assert set(host.services) == {PERSISTENCED, "kubelet.service"}

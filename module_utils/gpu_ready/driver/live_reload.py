@@ -9,7 +9,7 @@ from ..base import manifest
 from ..base.errors import GpuReadyError
 from ..base.host import MISSING, Host
 from ..diagnostics import failure
-from . import dkms, gpu_services, kernel_module, stopped_services
+from . import dkms, gpu_services, kernel_module, pod_processes, stopped_services
 
 LIMIT = 180.0
 RELEASE_WAIT = 10.0
@@ -20,6 +20,7 @@ class ModuleRequest(NamedTuple):
     """``state``: loaded, reloaded or unloaded; ``services`` are stopped and started besides the known ones.
 
     ``later``: units that a later task starts. ``force``: reload also a module that is the installed one.
+    ``kubelet``: its unit, to restart the pods that hold the GPUs; "" to leave them.
     """
 
     state: str
@@ -27,6 +28,7 @@ class ModuleRequest(NamedTuple):
     services: List[str]
     later: List[str]
     force: bool = False
+    kubelet: str = ""
 
 
 class ModuleError(GpuReadyError):
@@ -169,9 +171,13 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     if must_load and (must_unload or missing):
         restore_dkms_modules(host)
     if must_unload:
-        units = active_units(host, list(gpu_services.UNITS) + request.services)
+        # The kubelet first: it would start the containers of ended processes again. It is started last.
+        kubelet = [request.kubelet + ".service"] if request.kubelet else []
+        units = active_units(host, kubelet + list(gpu_services.UNITS) + request.services)
         stopped = stopped_services.record_stopped(host, units)
         stop_units(host, units)
+        if kubelet:
+            pod_processes.end(host)
         held = unload(host, before)
         if held:
             # With the old module the new driver's services may not start; the required reboot starts them.

@@ -48,7 +48,7 @@ def collect(host: Host, containerd: ContainerdFacts, crio: CrioFacts, read_files
     texts = [text for text in map(host.read, KUBELET_FILES) if text is not None]
     if not texts:
         return KubernetesFacts(unread=unread)
-    return KubernetesFacts("kubeadm", kubelet_engine(texts, containerd, crio), unread)
+    return KubernetesFacts("kubeadm", kubelet_engine(texts, containerd, crio), unread, unit="kubelet")
 
 
 def collect_rancher(

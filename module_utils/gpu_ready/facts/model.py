@@ -435,8 +435,9 @@ class KubernetesFacts(NamedTuple):
     """The kubelet of the host. ``kind``: kubeadm (any kubelet with a unit of its own), k3s, rke2, microk8s, k0s or "".
 
     ``engine``: the engine that it uses, "" where that is unknown. ``unread``: files that name NVIDIA's runtime and that
-    this engine does not read. Of k3s and RKE2: ``unit``, whether it is ``active`` and restarts without its containers,
-    the generated ``files`` of its containerd, and the ``templates`` for these.
+    this engine does not read. ``unit``: its service, "" where that is unknown. Of k3s and RKE2: whether it is
+    ``active`` and restarts without its containers, the generated ``files`` of its containerd, and the ``templates`` for
+    these.
     """
 
     kind: str = ""

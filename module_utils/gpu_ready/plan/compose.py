@@ -83,7 +83,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
     choices = Choices(driver=driven.choice, parameters=parameters.requested(settings))
     decisions: List[Decision[object]] = [driven]
     if driven.choice is not None:  # the later planners need a driver to fit
-        activated = activation.decide(facts, settings, choices)
+        activated = activation.decide(facts, settings, choices, drains)
         choices = choices._replace(activation=activated.choice)
         served = services.decide(facts, settings, choices)
         choices = choices._replace(services=served.choice)

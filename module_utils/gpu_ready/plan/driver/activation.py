@@ -1,6 +1,6 @@
 """How the driver on disk becomes the driver that runs: load, live reload, or reboot."""
 
-from typing import List, Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
@@ -9,11 +9,20 @@ from . import parameters, services
 from .model import ActivateParams, ServiceParams
 from .steps import matches_choice
 
+DAEMON_SETS = "daemon_sets"
+"""In ``drains``: Kubernetes has evicted the pods of this host, so those that are left are of DaemonSets, or static.
+
+The kubelet starts their containers again: the device plugin, a DCGM exporter."""
 DISRUPTION = {"load": NONE, "reload": DRIVER_RELOAD, "reboot": REBOOT}
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[ActivationChoice]:
-    """Return the one step that makes the chosen driver run, or none where it runs already."""
+def decide(
+    facts: Facts, settings: Settings, choices: Choices, drains: Sequence[str] = ()
+) -> Decision[ActivationChoice]:
+    """Return the one step that makes the chosen driver run, or none where it runs already.
+
+    ``drains``: how the host is drained; with DAEMON_SETS it is, and the pods that are left may be restarted.
+    """
     driver = choices.driver
     if driver is None or driver.source == "none":
         return Decision()
@@ -28,10 +37,14 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Activ
         return Decision(ActivationChoice("none"), warnings=[left_to_operator(reason)])
     if mode == "reboot" and action == "reload":
         action, reason = "reboot", "%s, and gpu_ready_activation is reboot" % reason
+    kubelet = facts.engines.kubernetes.unit if DAEMON_SETS in drains and action == "reload" else ""
+    pods = blocking_processes(facts, in_pods=True) if kubelet else []
     if mode == "auto" and action == "reload":
-        holders = blocking_processes(facts)
+        holders = [one for one in blocking_processes(facts) if one not in pods]
         if holders:
             action, reason = "reboot", "%s, and the loaded one is held by PID %s" % (reason, ", ".join(holders))
+    if pods and action == "reload":
+        reason += "; pods that hold the loaded one are restarted: PID %s" % ", ".join(pods)
     params = ActivateParams(
         action=action,
         modules=driver.modules,
@@ -39,6 +52,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Activ
         later=services_started_later(facts, settings, choices),
         why=reason,
         force=bool(outdated),
+        kubelet=kubelet if pods and action == "reload" else "",
     )
     return Decision(ActivationChoice(action), [Step("nvidia_driver.activate", reason, DISRUPTION[action], params)])
 
@@ -81,15 +95,17 @@ def is_chosen(module: ModuleFacts, driver: DriverChoice) -> bool:
     return matches_choice(module.version, driver) and module.flavour in (None, driver.flavour)
 
 
-def blocking_processes(facts: Facts) -> List[str]:
+def blocking_processes(facts: Facts, in_pods: bool = False) -> List[str]:
     """Return the processes that hold the module and are no service that a live reload stops, each as "42 (python3)".
 
     The same program in a container is no unit of systemd, so nothing stops it: a DCGM exporter of Kubernetes.
+    ``in_pods``: only those of pods.
     """
+    pods = {one.name for one in facts.work.containers if one.pod}
     return [
         "%d (%s)" % (client.pid, client.name)
         for client in facts.work.processes
-        if client.container or not client.service
+        if (client.container in pods if in_pods else client.container or not client.service)
     ]
 
 

@@ -76,6 +76,7 @@ class ActivateParams(NamedTuple):
     """``action``: load, reload or reboot. ``fallback``: what to do where a reload fails.
 
     ``later``: units that a later step starts. ``force``: reload also the installed module, for its parameters.
+    ``kubelet``: its unit, where pods that hold the GPUs are restarted for a reload; "" where none is.
     """
 
     action: str
@@ -84,6 +85,7 @@ class ActivateParams(NamedTuple):
     later: List[str]
     why: str
     force: bool = False
+    kubelet: str = ""
 
 
 class HoldParams(NamedTuple):

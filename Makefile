@@ -7,7 +7,7 @@ FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
 
-.PHONY: help setup dev demo collection containers test check lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks types unit integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -24,10 +24,10 @@ demo: setup  ## a lab of simulated GPU hosts, provisioned by site.yml, and the t
 collection: setup  ## build the collection gpu_ready.nodes for ansible-galaxy, from the files that git tracks
 	@$(VENV)/python tools/build_collection.py
 
-test: check  ## lint, types, unit and integration tests
+test: check programs  ## lint, types, unit and integration tests
 	@$(MAKE) --no-print-directory integration
 
-check: dev  ## the fast half of the tests: lint, types, unit, at once
+check: dev  ## the fast tests, at once: lint, types, unit tests that start no program
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target unit lint-playbooks types lint-files
 
 lint: lint-files lint-playbooks
@@ -55,7 +55,10 @@ types: dev
 	@$(VENV)/mypy
 
 unit: dev
-	@$(VENV)/pytest -q --numprocesses=2 tests/unit tests/corpus
+	@$(VENV)/pytest -q --numprocesses=2 -m "not host_io" tests/unit tests/corpus
+
+programs: dev  ## the unit tests that start programs: Ansible, package managers, shells
+	@$(VENV)/pytest -q --numprocesses=2 -m host_io $$(grep -l host_io tests/unit/test_*.py)
 
 integration: dev  ## tests on lab hosts (root; starts the lab and stops its own hosts)
 	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=3 --dist=loadfile --no-loadscope-reorder tests/integration

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.lying_host import calls, make_liar, run_playbook
+
+pytestmark = pytest.mark.host_io
 
 PLAN = {"gpu_host": True, "steps": [], "refusals": [], "warnings": []}
 ROW = {"distribution": "Debian 12", "why": "nothing to do"}

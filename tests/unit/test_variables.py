@@ -150,6 +150,7 @@ def test_no_playbook_repeats_a_default_with_another_value() -> None:
     assert found >= 4
 
 
+@pytest.mark.host_io
 def test_ansible_doc_shows_defaults_and_choices() -> None:
     command = [str(Path(sys.executable).parent / "ansible-doc"), "--json"]
     roles = sorted({variable.role for variable in all_variables(load_tasks())})

@@ -58,7 +58,7 @@ unit: dev
 	@$(VENV)/pytest -q --numprocesses=2 -m "not host_io" tests/unit tests/corpus
 
 programs: dev  ## the unit tests that start programs: Ansible, package managers, shells
-	@$(VENV)/pytest -q --numprocesses=2 -m host_io $$(grep -l host_io tests/unit/test_*.py)
+	@$(VENV)/pytest -q --numprocesses=3 --dist=worksteal -m host_io $$(grep -l host_io tests/unit/test_*.py)
 
 integration: dev  ## tests on lab hosts (root; starts the lab and stops its own hosts)
 	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=3 --dist=loadfile --no-loadscope-reorder tests/integration

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.hostile.campaign import cells
+from tests.hostile.scenes import scenes
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").rglob("*.yml"), ROOT / "site.yml"])
 BLOCKS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
@@ -41,6 +44,18 @@ TRAVELLING = {
     "__gpu_drain_deadline": "a number (an option of type float): the end of a wait, whose rounds are counted",
 }
 """Values that modules on other hosts get, and why they select nothing."""
+USED_OF_ANSIBLE = {
+    "__docker_engine_answer": "uri: whether it succeeded",
+    "__nvidia_container_runtime_answer": "uri: whether it succeeded, and names of runtimes that are compared with the plan's",
+    "__nvidia_container_runtime_marked": "command: a text that is searched, for the colour of the task",
+    "__nvidia_container_runtime_moved": "stat: whether a file exists on the host that another task copies on that host",
+    "__nvidia_container_runtime_ctr": "command: whether it succeeded",
+    "__gpu_verify_inspected": "command: numbers and a text that are compared; the operator's own image is copied or not",
+    "gpu_ready_found": "raw: a text for gpu_python, which runs on the control node as a pure function (AS_DATA)",
+    "gpu_ready_tried": "raw: the same",
+}
+"""Answers of Ansible's own modules, which plugins/answers.py does not check: the module, what is used, why it is harmless.
+Each of these modules is attacked in the campaign over hostile hosts."""
 CHECKED = {
     "__gpu_upgrade_earlier": "the operator's path with another version in its name, which must be digits and dots",
 }
@@ -154,6 +169,19 @@ def test_no_task_selects_by_an_answer() -> None:
         for what in violations(task, ANSWERS)
     ]
     assert found == []
+
+
+def test_every_used_answer_of_ansibles_own_modules_is_described_and_attacked(tmp_path: Path) -> None:
+    registered = {
+        task["register"]: short(key)
+        for _, task in TASKS
+        for key in task
+        if "register" in task and delegated(task) != "localhost" and key.startswith("ansible.builtin.")
+    }
+    described = {name: text.partition(":")[0] for name, text in USED_OF_ANSIBLE.items()}
+    assert registered == described
+    attacked = {cell.module for cell in cells(scenes(tmp_path))}
+    assert set(described.values()) <= attacked
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from gpu_ready_lab import fleet, pci_tree
 
 
 def write_bus(host: fleet.Host, directory: Path) -> None:
-    """Write the files and links of a host's bus, if they are not there."""
+    """Write the files and links of a host's bus, that are missing."""
     files, links = pci_tree.tree(host)
     for name in [*files, *links]:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,132 @@
+"""Set-ups of other people, each with the commands that they type: docs/dev/setups.md has what the screen showed.
+
+A run has no setting of this project but what its set-up says: no ansible.cfg, no variable ANSIBLE_*.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from fleet import ROOT, VENV, Fleet
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+NODE, JUMP = "setup-node", "setup-jump"
+SITE = str(ROOT / "site.yml")
+IN_DESIRED_STATE = rf"{NODE} +Debian 12 .*nothing to do"
+INVENTORIES = (ROOT / "docs/inventories.md").read_text()
+
+
+class Site(NamedTuple):
+    """A directory of a site that manages the lab's hosts."""
+
+    directory: Path
+    fleet: Fleet
+
+    def write(self, name: str, text: str, mode: int = 0o644) -> None:
+        """Write a file of the site."""
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+
+    def run(self, *command: str, programs: Path = VENV, fails: bool = False, **more: str) -> str:
+        """Run a command in the directory as on a control node without any settings, and return the screen."""
+        env = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(self.directory), "PWD": str(self.directory), **more}
+        env |= {name: value for name, value in os.environ.items() if "PROXY" in name.upper() or name.startswith("PIP_")}
+        done = subprocess.run(
+            command, cwd=self.directory, env=env | {"LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=3600, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        print(f"$ {' '.join(command)}\n{done.stdout[-12000:]}")
+        assert bool(done.returncode) == fails, done.stdout[-6000:]
+        return done.stdout
+
+
+def make_site(directory: Path, fleet: Fleet) -> Site:
+    """A site whose inventory has names alone; ssh knows the rest. The lab's keys and test image are its group_vars."""
+    site = Site(directory, fleet)
+    site.write("hosts", f"{NODE}\n{JUMP}\n")
+    site.write("group_vars/all/ssh.yml", f"ansible_ssh_common_args: -F {fleet.directory}/ssh_config\n")
+    site.write("group_vars/all/lab.yml", (fleet.directory / "group_vars/gpu_hosts.yml").read_text())
+    return site
+
+
+@pytest.fixture(scope="module")
+def fleet(lab_machine: None) -> Fleet:
+    fleet = Fleet("setups")
+    fleet.up()
+    return fleet
+
+
+@pytest.fixture(scope="module")
+def first(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The screen of a playbook of the site's own, which provisions the bare hosts."""
+    site = make_site(tmp_path_factory.mktemp("own"), fleet)
+    site.write("ansible.cfg", "[defaults]\ninventory = hosts\ncallback_result_format = yaml\n")
+    site.write("own.yml", f"- hosts: all\n  gather_facts: true\n  tasks: []\n\n- import_playbook: {SITE}\n")
+    return site.run("ansible-playbook", "own.yml")
+
+
+@pytest.fixture
+def site(fleet: Fleet, first: str, tmp_path: Path) -> Site:
+    """A site of which the hosts are in the desired state."""
+    return make_site(tmp_path, fleet)
+
+
+def test_a_playbook_of_the_site_provisions_its_hosts(first: str) -> None:
+    assert "2 hosts: 1 no gpu, 1 ready" in first
+    assert re.search(rf"{JUMP} +Debian 12 .*left alone", first)
+
+
+def test_another_directory_without_any_ansible_cfg(site: Site) -> None:
+    screen = site.run("ansible-playbook", SITE, "-i", "hosts")
+    assert re.search(IN_DESIRED_STATE, screen)
+    assert (site.directory / "reports/latest.json").exists()
+
+
+def test_a_jump_host_in_the_ansible_cfg_of_the_site(site: Site) -> None:
+    (site.directory / "group_vars/all/ssh.yml").unlink()
+    arguments = f"-F {site.fleet.directory}/ssh_config -o ProxyJump={JUMP}"
+    site.write("ansible.cfg", f"[defaults]\ncallback_result_format = yaml\n[ssh_connection]\nssh_args = {arguments}\n")
+    assert re.search(IN_DESIRED_STATE, site.run("ansible-playbook", SITE, "-i", "hosts", "--limit", NODE))
+    [jump] = [address for address, host in site.fleet.addresses().items() if host == JUMP]
+    accepted = site.fleet.ssh(NODE, "journalctl -u ssh -o cat | grep 'Accepted publickey'").splitlines()
+    assert [line for line in accepted if f"from {jump} " in line], accepted[-5:]
+
+
+def test_become_in_group_vars(site: Site) -> None:
+    """Through sudo on the hosts, and not on the control node, whose sudo would fail here."""
+    site.write("group_vars/all/become.yml", "ansible_become: true\nansible_become_method: sudo\n")
+    site.write("bin/sudo", "#!/bin/sh\necho 'sudo on the control node' >&2\nexit 1\n", 0o755)
+    screen = site.run("ansible-playbook", SITE, "-i", "hosts", PATH=f"{site.directory}/bin:{VENV}:/usr/bin:/bin")
+    assert re.search(IN_DESIRED_STATE, screen)
+    assert (site.directory / "reports/latest.json").exists()
+
+
+def test_tags(site: Site) -> None:
+    refused = site.run("ansible-playbook", SITE, "-i", "hosts", "--tags", "driver", fails=True)
+    assert "cuda_toolkit_source" in refused and "PLAY RECAP" not in refused
+    site.write("own.yml", f"- import_playbook: {SITE}\n  tags: [gpu]\n")
+    assert re.search(IN_DESIRED_STATE, site.run("ansible-playbook", "own.yml", "-i", "hosts", "--tags", "gpu"))
+    assert NODE not in site.run("ansible-playbook", "own.yml", "-i", "hosts", "--skip-tags", "gpu")
+
+
+def test_the_commands_of_the_page_about_inventories(site: Site) -> None:
+    """A script, the plugin constructed, and a vault: the two runs with --check."""
+    blocks = dict(zip(("ini", "script", "constructed", "run", "vault"), re.findall(r"```\w*\n(.*?)```", INVENTORIES, re.S), strict=True))  # fmt: skip
+    script = blocks["script"].replace("gpu1", NODE).replace("gpu2", JUMP)
+    site.write("cmdb.py", re.sub(r'"ansible_host": "[\d.]+", ', "", script), 0o755)
+    site.write("constructed.yml", blocks["constructed"])
+    site.write(".vault-pass", "secret\n", 0o600)
+    site.write("group_vars/gpu_nodes/vault.yml", "ansible_become_password: example\n")
+    for command in [line for line in blocks["run"].splitlines() if line.startswith("ansible-playbook")]:
+        screen = site.run("bash", "-c", command.replace("site.yml", SITE))
+        assert NODE in screen and JUMP not in screen
+    encrypt, *_, play = (line for line in blocks["vault"].splitlines())
+    site.run("bash", "-c", encrypt)
+    assert "$ANSIBLE_VAULT" in (site.directory / "group_vars/gpu_nodes/vault.yml").read_text()
+    assert re.search(IN_DESIRED_STATE, site.run("bash", "-c", play.replace("site.yml", SITE)))

@@ -327,6 +327,23 @@ options:
     type: list
     elements: str
     default: []
+  part:
+    description:
+      - The role whose part of the host is planned, with its own variables and those of V(gpu_ready_*) only. The other
+        parts count as they are on the host.
+      - "Empty: the whole host."
+    type: str
+    default: ""
+    choices:
+      - ""
+      - kernel_headers
+      - nvidia_driver
+      - cuda_toolkit
+      - cudnn
+      - docker_engine
+      - nvidia_container_runtime
+      - gpu_verify
+      - gpu_monitoring
 attributes:
   check_mode:
     description: Computes the same plan; RV(changed) is true if the real run would change something.
@@ -410,16 +427,19 @@ from ..module_utils.gpu_ready.base.lease_mark import mark
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.catalog.settings import Settings
 from ..module_utils.gpu_ready.lifecycle import decide
+from ..module_utils.gpu_ready.plan.parts import PARTS
 
 ARGUMENT_SPEC = dict(
-    {name: {"type": "raw"} for name in Settings._fields}, drains={"type": "list", "elements": "str", "default": []}
+    {name: {"type": "raw"} for name in Settings._fields},
+    drains={"type": "list", "elements": "str", "default": []},
+    part={"type": "str", "default": "", "choices": ["", *PARTS]},
 )
 
 
 def run(host, params, check):
-    variables = {name: value for name, value in params.items() if name != "drains"}
+    variables = {name: params[name] for name in Settings._fields}
     lease = mark(host)  # before the facts: what another run changes from now on counts as changed
-    answer = decide.plan_json(host, variables, params["drains"])
+    answer = decide.plan_json(host, variables, params["drains"], params["part"], check)
     return dict(answer, lease=lease, changed=check and bool(answer["todo"]))
 
 

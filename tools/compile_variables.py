@@ -96,7 +96,7 @@ def value_markup(value: str) -> str:
 # --- outputs -------------------------------------------------------------------------------------------------------
 
 
-def role_defaults(role: str, variables: list[Declaration]) -> str:
+def role_defaults(variables: list[Declaration]) -> str:
     """Return defaults/main.yml of a role."""
     parts = ["---\n# Generated from catalog/variables by `make catalog`; do not edit.\n"]
     for variable in variables:
@@ -113,8 +113,7 @@ def role_defaults(role: str, variables: list[Declaration]) -> str:
                 )
         if variable.example is not None:
             lines.append(f"# Example: {flow(variable.example)}")
-        foreign = "" if variable.name.startswith(role + "_") else "  # noqa: var-naming[no-role-prefix]"
-        parts.append("\n".join([*lines, f"{variable.name}: {flow(variable.default)}{foreign}"]) + "\n")
+        parts.append("\n".join([*lines, f"{variable.name}: {flow(variable.default)}"]) + "\n")
     return "\n".join(parts)
 
 
@@ -382,8 +381,10 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
     }
     for path in sorted((root / "roles").iterdir()):
         own = [one for one in variables if one.role == path.name]
-        if own:
-            found[path / "defaults/main.yml"] = role_defaults(path.name, own)
+        # The others have no default of a role: who reads them has it (`| default`, the option of a module).
+        prefixed = [one for one in own if one.name.startswith(f"{path.name}_")]
+        if prefixed:
+            found[path / "defaults/main.yml"] = role_defaults(prefixed)
         found[path / "README.md"] = role_page(path, own)
         blocks[f"roles/{path.name}/meta/argument_specs.yml"] = lambda own=own: role_options(own)  # type: ignore[misc]
     for name, lines in blocks.items():

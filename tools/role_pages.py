@@ -13,7 +13,7 @@ PAGE = """# {role}
 
 {description}
 
-The role is a part of one plan for the whole host: [docs/site.md](../../docs/site.md#in-your-own-playbooks).
+How roles are used in a playbook: [docs/collection.md](../../docs/collection.md#roles-in-your-own-playbook).
 
 {variables}"""
 

@@ -23,14 +23,14 @@ def roles() -> list[str]:
     imported = [
         task["ansible.builtin.import_role"] for task in change["block"] if "ansible.builtin.import_role" in task
     ]
-    return [role["name"] for role in imported if "tasks_from" not in role]
+    return [role["name"] for role in imported if role.get("tasks_from") == "steps"]
 
 
 def order() -> list[str]:
     """Return the steps in the order in which the playbook does them."""
     found = ["gpu_plan.repair_packages"]
     for role in roles():
-        for step in STEP.findall((ROOT / "roles" / role / "tasks/main.yml").read_text(encoding="utf-8")):
+        for step in STEP.findall((ROOT / "roles" / role / "tasks/steps.yml").read_text(encoding="utf-8")):
             found += [step] if step not in found else []  # a role may execute the same step twice
     return found
 

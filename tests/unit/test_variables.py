@@ -170,7 +170,7 @@ def test_ansible_doc_shows_defaults_and_choices() -> None:
         check=True,
     )
     options = json.loads(shown.stdout)["gpu_node_plan"]["doc"]["options"]
-    del options["drains"]  # no variable: the roles pass it
+    del options["drains"], options["part"]  # no variables: the roles pass them
     assert {name: option["default"] for name, option in options.items()} == settings.DEFAULTS
 
 

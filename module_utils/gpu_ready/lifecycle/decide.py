@@ -8,7 +8,7 @@ from ..base.host import Host
 from ..catalog.settings import Settings
 from ..facts import collect
 from ..facts.model import Facts
-from ..plan import compose
+from ..plan import compose, parts
 from ..plan import upgrade as plan_upgrade
 from ..plan.model import Refusal
 from . import variables
@@ -22,20 +22,27 @@ class PlannedHost(NamedTuple):
     plan: compose.Plan
 
 
-def plan_json(host: Host, given: Mapping[str, object], drains: Sequence[str] = ()) -> Dict[str, object]:
+def plan_json(
+    host: Host, given: Mapping[str, object], drains: Sequence[str] = (), part: str = "", check: bool = False
+) -> Dict[str, object]:
     """Return the result of gpu_node_plan for a host and the variables as they were given."""
-    planned = plan_host(host, given, drains)
+    planned = plan_host(host, given, drains, part, check)
     status = plan_upgrade.upgrade_status(planned.facts, planned.plan, planned.settings, int(time.time()))
     return dict(answer_json(planned.facts, planned.plan), upgrade=records.to_json(status))
 
 
-def plan_host(host: Host, given: Mapping[str, object], drains: Sequence[str] = ()) -> PlannedHost:
-    """Collect facts and plan; ``drains``: how the host is drained before the plan is carried out."""
-    settings, errors = variables.parse_settings(dict(given))
+def plan_host(
+    host: Host, given: Mapping[str, object], drains: Sequence[str] = (), part: str = "", check: bool = False
+) -> PlannedHost:
+    """Collect facts and plan; ``drains``: how the host is drained before the plan is carried out.
+
+    ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check.
+    """
+    settings, errors = variables.parse_settings(parts.own_variables(given, part))
     facts = collect.collect(host, settings.gpu_ready_treat_as or None)
     if errors:
         return PlannedHost(facts, settings, refused_plan(errors))
-    return PlannedHost(facts, settings, compose.plan(facts, settings, drains))
+    return PlannedHost(facts, settings, compose.plan(facts, settings, drains, part, check))
 
 
 def refused_plan(errors: List[str]) -> compose.Plan:

@@ -6,13 +6,13 @@ in the order in which the roles act.
 
 import hashlib
 import json
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import dcgm, in_use, monitoring, repository, verification
+from . import dcgm, in_use, monitoring, parts, repository, verification
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -67,10 +67,11 @@ class ReportRow(NamedTuple):
     why: str
 
 
-def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
-    """Plan one host. The same input gives the same plan, also under --check.
+def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str = "", check: bool = False) -> Plan:
+    """Plan one host. The same input gives the same plan; a whole host has the same one under --check (``check``).
 
-    ``drains``: how the host is drained before the plan is carried out (values of gpu_upgrade_drain).
+    ``drains``: how the host is drained before the plan is carried out (values of gpu_upgrade_drain). ``part``: one of
+    parts.PARTS, whose settings are those of parts.own_variables; "" for the whole host.
     """
     managed = managed_host(facts.base.managed_by, always=True)
     if managed and settings.nvidia_driver_source != "none":
@@ -96,11 +97,21 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
         choices = choices._replace(runtime=container.choice)
         others = engines.decide(facts, settings, choices)
         choices = choices._replace(engines=others.choice)
-        decisions += [activated, served, toolkits, libraries, engine, container, others]
+        found: List[Tuple[str, Decision[object]]] = [
+            (parts.DRIVER, driven),
+            (parts.DRIVER, activated),
+            (parts.DRIVER, served),
+            (parts.CUDA, toolkits),
+            (parts.CUDNN, libraries),
+            (parts.DOCKER, engine),
+            (parts.RUNTIME, container),
+            (parts.RUNTIME, others),
+        ]
+        decisions = [parts.own_decision(planner, decision, part, check) for planner, decision in found]
     planned = [step for decision in decisions for step in decision.steps]
     decisions.append(in_use.decide(facts, settings, planned, drains))
     watching: List[Decision[None]] = []
-    if driven.choice is not None:
+    if driven.choice is not None and part in ("", parts.MONITORING):
         watching = [monitoring.decide(facts, settings), dcgm.decide(facts, settings, choices)]
     refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
@@ -109,16 +120,17 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = ()) -> Plan:
         refusals += contradictions
     else:
         warnings += [Notice(*one) for one in contradictions]
-    steps = [] if refusals else repair_steps(facts) + planned
+    steps = [] if refusals else (repair_steps(facts) if planned or not part else []) + planned
     digest = state_digest(settings, choices)
     if not refusals:
         warnings += in_progress_warnings(facts, steps)
         warnings += repository.outranking_warnings(facts, settings, driven.choice.source if driven.choice else None)
-        steps += verify_steps(facts, choices, steps, digest)
+        steps += verify_steps(facts, choices, steps, digest) if part in ("", parts.VERIFY) else []
     if not refusals:
         steps += [step for decision in watching for step in decision.steps]
         warnings += [warning for decision in watching for warning in decision.warnings]
-    return Plan(True, summarize(facts, choices, steps, refusals), choices, steps, refusals, warnings, digest)
+    summary = summarize(facts, choices, steps, refusals, part)
+    return Plan(True, summary, choices, steps, refusals, warnings, digest)
 
 
 def nothing_to_do(facts: Facts) -> str:
@@ -198,9 +210,11 @@ def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[Verif
 # ---- texts ---------------------------------------------------------------------------------------------------------
 
 
-def summarize(facts: Facts, choices: Choices, steps: List[Step], refusals: List[Refusal]) -> str:
+def summarize(facts: Facts, choices: Choices, steps: List[Step], refusals: List[Refusal], part: str = "") -> str:
     if refusals:
         return "; ".join(refusal.message for refusal in refusals)
+    if part and not steps:
+        return "%s: as configured, nothing to do" % part
     chosen = choices.driver
     name = "driver %s %s" % (driver_name(chosen), (chosen.flavour if chosen else None) or "")
     what = "%s with %s" % (gpus_text(facts.base), " ".join(name.split()))

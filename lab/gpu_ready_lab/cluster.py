@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import debian_archive, engine, images, kubernetes, paths, verify_image
 from .hosts import Running
-from .say import LabError, run, say, succeeds, wait_for
+from .say import LabError, run, say, wait_for
 
 PACKAGES = ("containerd", "runc", "containernetworking-plugins", "iptables", "openssl")
 SERVER_PACKAGES = ("etcd-server",)
@@ -64,10 +64,11 @@ def start(hosts: Sequence[Running]) -> Path:
 
 def _are_ready(config: Path, names: Sequence[str]) -> bool:
     """True if all nodes are Ready and the control plane has removed their first taint."""
-    argv = [str(kubectl()), f"--kubeconfig={config}", "--request-timeout=5s", "get", "nodes", "--output=json"]
-    if not succeeds(argv):
+    argv = [str(kubectl()), f"--kubeconfig={config}", "--request-timeout=10s", "get", "nodes", "--output=json"]
+    try:
+        items = json.loads(run(argv, limit=30, what="list the nodes"))["items"]
+    except LabError:  # the API server still starts
         return False
-    items = json.loads(run(argv, limit=20, what="list the nodes"))["items"]
     ready = [
         node["metadata"]["name"]
         for node in items
@@ -91,9 +92,11 @@ def _tokens(nodes: Sequence[str], token: str) -> str:
 def _copy(host: Running, programs: Path, files: dict[str, tuple[bytes, int]], tokens: str) -> None:
     """Install packages on a host and copy programs and images to it; with tokens it is the server."""
     packages = (*PACKAGES, *(SERVER_PACKAGES if tokens else ()))
-    install = f"apt-get -qq update && apt-get -qq -y --no-install-recommends install {' '.join(packages)}"
+    names = " ".join(packages)
+    install = f"apt-get -qq update && apt-get -qq -y --no-install-recommends install {names}"
+    install = f"dpkg -s {names} >/dev/null 2>&1 || ({install})"
     command = ("exec", "--env", "DEBIAN_FRONTEND=noninteractive", host.container, "sh", "-c", install)
-    engine.docker(*command, limit=600, what=f"install {' '.join(packages)} on {host.host}")
+    engine.docker(*command, limit=600, what=f"install {names} on {host.host}")
     for name in kubernetes.PROGRAMS:
         if name.startswith("kube") and (tokens or name == "kubelet"):
             engine.docker("cp", str(programs / name), f"{host.container}:/usr/local/bin/{name}", limit=120)

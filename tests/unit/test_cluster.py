@@ -149,6 +149,17 @@ def test_objects_of_others_are_not_touched() -> None:
         objects.usable([{"kind": "ConfigMap", "metadata": {"name": "c"}}], [OWNED])
 
 
+def test_a_conflict_names_field_and_manager() -> None:
+    text = (  # kubectl 1.20.2
+        'error: Apply failed with 1 conflict: conflict with "kubectl-label" using v1: '
+        ".metadata.labels.nvidia.com/gpu.product\nPlease review the fields above--they currently have other managers."
+    )
+    error = kubectl.failure(["apply", "--server-side"], Result(1, "", text))
+    assert objects.conflict(str(error)) == (
+        'conflict with "kubectl-label" using v1: .metadata.labels.nvidia.com/gpu.product'
+    )
+
+
 def test_only_what_the_objects_say_is_a_change() -> None:
     live = {
         "kind": "Node",

@@ -14,6 +14,8 @@ from ..drain.kubernetes import KubectlAccess
 Value = Dict[str, Any]
 LIMIT = 60.0
 """Seconds for one answer of the API server."""
+LIMIT_PER_OBJECT = 10.0
+"""Seconds more for each object: kubectl sends one request after the other."""
 LONGEST_REASON = 400
 FORBIDDEN = re.compile(r"\(Forbidden\)")
 
@@ -70,7 +72,8 @@ class Kubectl:
         with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="gpu-ready-") as handle:
             json.dump({"apiVersion": "v1", "kind": "List", "items": objects}, handle)
             handle.flush()
-            return self.read(words + ["--filename=" + handle.name, "--output=json"] + more)
+            limit = LIMIT + LIMIT_PER_OBJECT * len(objects)
+            return self.read(words + ["--filename=" + handle.name, "--output=json"] + more, limit)
 
 
 def failure(words: List[str], answer: Result) -> GpuReadyError:

@@ -121,9 +121,24 @@ def server_side(kubectl: Kubectl, objects: List[Value], more: List[str]) -> Valu
         if "conflict" not in str(error):
             raise
         raise GpuReadyError(
-            "%s  Two owners of a field overwrite each other: remove the other one's label or setting, or do not use "
-            "gpu_kubernetes: device_plugin here." % str(error).partition(". Check ")[0]
+            "%s: %s. Two owners of a field overwrite each other: remove the other one's label or setting, or use "
+            "gpu_kubernetes: render." % (conflicting(kubectl, words, objects), conflict(str(error)))
         ) from None
+
+
+def conflict(text: str) -> str:
+    """Which field and manager the API server named."""
+    return text.partition("conflict: ")[2].partition(". Check ")[0] or text
+
+
+def conflicting(kubectl: Kubectl, words: List[str], objects: List[Value]) -> str:
+    """The first object that cannot be applied: kubectl does not name it."""
+    for one in objects:
+        try:
+            kubectl.with_objects(words, [one], ["--dry-run=server"])
+        except GpuReadyError:
+            return describe(one)
+    return "an object"
 
 
 def items(answer: Value) -> List[Value]:

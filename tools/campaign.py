@@ -154,6 +154,11 @@ PARTS = (
     _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),
     _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
     _tests("settings", "parameters of the kernel module, and persistence mode on Ubuntu's and Debian's archive"),
+    _tests(
+        "monitoring",
+        "faults of lab hosts and their alerts in a real Prometheus and Alertmanager; containers; DCGM",
+        "deploy/monitoring",
+    ),
     _tests("vendors", "defaults: the vendors' own names with TLS, and faults of their servers"),
     _tests("faults_environment", "broken hosts and networks before anything is installed"),
     _tests("failure", "builds, modules and services that fail"),

@@ -5,7 +5,8 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get -q update
 apt-get -q -y --no-install-recommends install runc
 bin=/var/lib/rancher/k3s/data/current/bin
-mkdir -p "$bin" /etc/rancher/k3s /var/lib/rancher/k3s/agent/etc/containerd /var/lib/rancher/k3s/agent/containerd
+mkdir -p "$bin" /etc/rancher/k3s /var/lib/rancher/k3s/agent/etc/containerd /var/lib/containerd
+ln -s /var/lib/containerd /var/lib/rancher/k3s/agent/containerd # a volume of the lab host, on which overlays can be made
 made=$(mktemp -d)
 cd "$made"
 chmod 755 "$made"

@@ -206,4 +206,4 @@ def test_dcgm_is_installed_in_one_pair_audited_and_removed(fleet: Fleet) -> None
     assert fleet.ssh(B, f"dpkg-query -W -f '${{db:Status-Abbrev}}' {names} 2>/dev/null || :").strip() == ""
     assert "datacenter" not in fleet.ssh(B, "apt-mark showhold")
     paths = "/etc/dcgm-exporter /etc/systemd/system/nvidia-dcgm-exporter.service.d"
-    assert fleet.ssh(B, f"ls -d {paths} 2>/dev/null || :") == ""
+    assert fleet.ssh(B, f"find {paths} ! -type d 2>/dev/null || :") == ""  # uninstall.yml removes the directories

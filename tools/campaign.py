@@ -166,7 +166,7 @@ PARTS = (
     _tests("hostile", "every wrong answer of a host for every module: the cells of hostile.md", "tests/hostile"),
     _tests("hostile_host", "a hostile host behind ssh", "tests/hostile"),
     _tests("simulation", "a small simulated fleet: killed and repeated, and beyond its budget", "bench"),
-    _tests("setups", "set-ups of other people: setups.md", "docs/inventories.md"),
+    _tests("setups", "set-ups of other people: setups.md", "docs/inventories.md", "tools/build_collection.py"),
     _tests("molecule", "the molecule scenarios", "molecule"),
     _tests(
         "galaxy_import", "what Galaxy checks when a collection is uploaded", "galaxy.yml", "tools/build_collection.py"

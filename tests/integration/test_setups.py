@@ -5,12 +5,19 @@ A run has no setting of this project but what its set-up says: no ansible.cfg, n
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pytest
+import yaml
+from cores import NEW, OLD, Version, controller, installed
 from fleet import ROOT, VENV, Fleet
+
+from tools import build_collection
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -18,6 +25,7 @@ NODE, JUMP = "setup-node", "setup-jump"
 SITE = str(ROOT / "site.yml")
 IN_DESIRED_STATE = rf"{NODE} +Debian 12 .*nothing to do"
 INVENTORIES = (ROOT / "docs/inventories.md").read_text()
+ARA, RUNNER = "ara[server]==1.8.0", "ansible-runner==2.4.3"
 
 
 class Site(NamedTuple):
@@ -130,3 +138,66 @@ def test_the_commands_of_the_page_about_inventories(site: Site) -> None:
     site.run("bash", "-c", encrypt)
     assert "$ANSIBLE_VAULT" in (site.directory / "group_vars/gpu_nodes/vault.yml").read_text()
     assert re.search(IN_DESIRED_STATE, site.run("bash", "-c", play.replace("site.yml", SITE)))
+
+
+CALLBACK = """
+import os
+from ansible.plugins.callback import CallbackBase
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION, CALLBACK_TYPE, CALLBACK_NAME = 2.0, "notification", "own"
+
+    def v2_playbook_on_stats(self, stats):
+        with open(os.environ["OWN_CALLBACK"], "w") as file:
+            print(*sorted(stats.processed), file=file)
+"""
+
+
+def test_a_callback_of_the_site_and_ara_and_junit(site: Site) -> None:
+    programs = installed("ara", sys.executable, ("-r", "requirements/runtime.txt", ARA))
+    site.write("callbacks/own.py", CALLBACK)
+    more = {
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_CALLBACK_PLUGINS": f"{site.directory}/callbacks:"
+        + subprocess.check_output([programs / "python", "-m", "ara.setup.callback_plugins"], text=True).strip(),
+        "ANSIBLE_CALLBACKS_ENABLED": "own,ansible.builtin.junit",
+        "JUNIT_OUTPUT_DIR": str(site.directory / "junit"),
+        "OWN_CALLBACK": str(site.directory / "own.txt"),
+    }
+    screen = site.run("ansible-playbook", SITE, "-i", "hosts", programs=programs, **more)
+    assert re.search(IN_DESIRED_STATE, screen)
+    assert (site.directory / "own.txt").read_text().split() == [JUMP, NODE]
+    [results] = (site.directory / "junit").glob("*.xml")
+    assert ElementTree.parse(results).getroot().get("failures") == "0"
+    listed = site.run("ara", "playbook", "list", "-f", "csv", programs=programs)
+    assert "completed" in listed and "site.yml" in listed
+
+
+def test_the_collection_from_git(site: Site) -> None:
+    """As requirements.yml of a site names it; from its archive: test_versions.py."""
+    clone = site.directory / "gpu-ready.git"
+    build_collection.export_tracked_files(clone)
+    git = ["git", "-c", "user.name=site", "-c", "user.email=site@example.com", "-C", str(clone)]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "Import"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    requested = {"collections": [{"name": f"file://{clone}", "type": "git", "version": "main"}]}
+    site.write("requirements.yml", yaml.safe_dump(requested))
+    site.run("ansible-galaxy", "collection", "install", "-r", "requirements.yml", "-p", "collections")
+    shutil.rmtree(clone)
+    site.write("ansible.cfg", "[defaults]\ncollections_path = collections\ncallback_result_format = yaml\n")
+    assert re.search(IN_DESIRED_STATE, site.run("ansible-playbook", "gpu_ready.nodes.site", "-i", "hosts"))
+
+
+@pytest.mark.parametrize("version", [OLD, NEW], ids=lambda version: version.core)
+def test_a_project_as_awx_runs_it(site: Site, version: Version) -> None:
+    """ansible-runner, with which AWX starts a job, over a directory as it makes it: project, inventory, env."""
+    programs = installed(f"runner-{version.core}", controller(version), (*version.requirement, RUNNER))
+    build_collection.export_tracked_files(site.directory / "project")
+    (site.directory / "inventory").mkdir()
+    for name in ("hosts", "group_vars"):
+        (site.directory / name).rename(site.directory / "inventory" / name)
+    site.write("env/extravars", "gpu_report_directory: ''\n")
+    core = site.run("ansible", "--version", programs=programs).splitlines()[0]
+    assert "core 2.16." in core if version == OLD else "core 2.21." in core
+    screen = site.run("ansible-runner", "run", ".", "-p", "site.yml", programs=programs)
+    assert re.search(IN_DESIRED_STATE, screen)

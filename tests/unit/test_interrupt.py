@@ -30,7 +30,7 @@ HELD = """- hosts: all
 
 
 def start(directory: Path, playbook: Path, hosts: dict[str, dict[str, Any]], **more: str) -> subprocess.Popen[bytes]:
-    """Start a run with a process group of its own; its output goes to a file."""
+    """Start a run with a process group of its own; its output is written to a file."""
     inventory = directory / "hosts.json"
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}

@@ -12,7 +12,8 @@ from typing import Any
 from ansible import context
 from ansible.constants import LOCALHOST
 from ansible.errors import AnsibleLookupError
-from ansible.inventory.manager import split_host_pattern
+from ansible.inventory.manager import InventoryManager, split_host_pattern
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
 
 DOCUMENTATION = """
@@ -22,6 +23,7 @@ description:
   - Returns the hosts, groups or patterns of a play.
   - Fails if a playbook of gpu-ready was started with C(--tags), C(--skip-tags) or C(--start-at-task). The steps of a
     host are one plan; of a part of the tasks Ansible would say that all went well.
+  - Fails if C(--limit) leaves none of the hosts.
   - It is evaluated once per play, before anything runs.
 options:
   _terms:
@@ -45,6 +47,11 @@ def is_own(playbook: str) -> bool:
     return playbook.startswith(COLLECTION) or Path(playbook).resolve().is_relative_to(ROOT)
 
 
+def starts_own(arguments: Mapping[str, Any]) -> bool:
+    """Whether the command line starts a playbook of gpu-ready, and not one of a site that imports it."""
+    return any(is_own(str(playbook)) for playbook in arguments.get("args") or ())
+
+
 def refuse_parts(arguments: Mapping[str, Any]) -> None:
     """Raise AnsibleLookupError if options of the command line select a part of the tasks.
 
@@ -52,7 +59,7 @@ def refuse_parts(arguments: Mapping[str, Any]) -> None:
     """
     tags, skipped = ([str(tag) for tag in arguments.get(name) or ()] for name in ("tags", "skip_tags"))
     start = arguments.get("start_at_task")
-    if not any(is_own(str(playbook)) for playbook in arguments.get("args") or ()):
+    if not starts_own(arguments):
         return
     if tags and "all" not in tags:
         raise AnsibleLookupError(f"--tags {','.join(tags)}: gpu-ready has no tags, so nothing would run. {INSTEAD}")
@@ -75,8 +82,27 @@ def host_patterns(terms: Iterable[Any], groups: Mapping[str, Any]) -> list[str]:
     return patterns
 
 
+def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], groups: Mapping[str, Any]) -> None:
+    """Raise AnsibleLookupError if --limit leaves none of the hosts: Ansible would end with status 0."""
+    limit = arguments.get("subset")
+    if not limit or not groups or not starts_own(arguments):
+        return
+    inventory = InventoryManager(DataLoader(), sources=None)
+    for group, hosts in groups.items():
+        inventory.add_group(group)
+        for host in hosts:
+            inventory.add_host(host, group)
+    inventory.subset(limit)
+    text = ",".join(patterns)
+    if not inventory.get_hosts(text):
+        raise AnsibleLookupError(f"No host is both in gpu_ready_hosts ({text}) and in --limit {limit}. Correct one.")
+
+
 class LookupModule(LookupBase):  # type: ignore[misc]
     def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """Return the patterns in one text."""
         refuse_parts(context.CLIARGS)
-        return [",".join(host_patterns(terms, (variables or {}).get("groups") or {}))]
+        groups = (variables or {}).get("groups") or {}
+        patterns = host_patterns(terms, groups)
+        refuse_no_hosts(context.CLIARGS, patterns, groups)
+        return [",".join(patterns)]

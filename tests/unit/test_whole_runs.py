@@ -105,6 +105,27 @@ def test_nothing_runs_and_the_status_is_not_0(tmp_path: Path, option: str) -> No
 
 
 @pytest.mark.host_io
+def test_a_limit_that_leaves_no_host_is_refused(tmp_path: Path) -> None:
+    done = run_site(tmp_path, "-e", "gpu_ready_hosts=one", "--limit=two")
+    assert done.returncode not in (0, 2, 3), done.stdout
+    assert "No host is both in gpu_ready_hosts (one) and in --limit two. Correct one." in done.stderr
+    assert calls(tmp_path, "one") == calls(tmp_path, "two") == []
+
+
+@pytest.mark.parametrize(("patterns", "limit"), [("all", "b*"), ("a", "all:!a1"), ("b1", "~b[0-9]"), ("a,b1", "b1,c")])
+def test_a_limit_that_leaves_a_host_is_accepted(patterns: str, limit: str) -> None:
+    arguments = {"args": [str(ROOT / "site.yml")], "subset": limit}
+    gpu_ready_hosts.refuse_no_hosts(arguments, patterns.split(","), GROUPS)
+
+
+def test_the_playbook_of_a_site_may_have_a_limit_without_gpu_hosts(tmp_path: Path) -> None:
+    arguments = {"args": [str(tmp_path / "own.yml")], "subset": "b1"}
+    gpu_ready_hosts.refuse_no_hosts(arguments, ["a"], GROUPS)
+    with pytest.raises(AnsibleLookupError):
+        gpu_ready_hosts.refuse_no_hosts({**arguments, "args": [str(ROOT / "site.yml")]}, ["a"], GROUPS)
+
+
+@pytest.mark.host_io
 @pytest.mark.parametrize("imported", [False, True])
 def test_every_play_is_narrowed_by_the_variable(tmp_path: Path, imported: bool) -> None:
     own = tmp_path / "own.yml"

@@ -133,7 +133,7 @@ def run(host, params, check):
     deadline = params["deadline"] or time.time() + params["timeout"]
     nodes = verify_pods.read_nodes(params["nodes"], params["replicas"])
     options = verify_pods.PodOptions(params["image"], params["runtime_class"], params["timeout"] + 60)
-    verdicts = wait(kubectl, nodes, options, min(time.time() + ROUND, deadline))
+    verdicts = wait(kubectl, nodes, options, min(ROUND, deadline - time.time()))
     if time.time() >= deadline:
         verdicts = verify_pods.give_up(verdicts, params["timeout"])
     waiting = verify_pods.summary(verdicts)
@@ -147,11 +147,12 @@ def run(host, params, check):
     }
 
 
-def wait(kubectl, nodes, options, end):
+def wait(kubectl, nodes, options, seconds):
     """Look until nothing is awaited or the time is over; return the last verdicts."""
+    end = time.monotonic() + seconds
     while True:
         verdicts = verify_pods.check(kubectl, nodes, options)
-        if not verify_pods.summary(verdicts) or time.time() + PAUSE >= end:
+        if not verify_pods.summary(verdicts) or time.monotonic() + PAUSE >= end:
             return verdicts
         time.sleep(PAUSE)
 

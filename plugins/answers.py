@@ -80,7 +80,7 @@ PLAN = {
     "choice": {"*": dict},
     "refusals": [{"message": str, "remedy": str}],
     "warnings": [{"message": str, "remedy": str}],
-    "steps": [{"id": str, "role": str, "action": str, "why": str, "disruption": str, "verify": bool}],
+    "steps": [{"id": str, "role": str, "action": str, "why": str, "disruption": str, "verify_after": bool}],
     "digest": str,
 }
 ROW = {"*": OPTIONAL}

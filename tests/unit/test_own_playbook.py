@@ -26,7 +26,7 @@ def planned(todo: dict[str, Any], action: str | None = None, **more: Any) -> dic
                 "action": name.partition(".")[2],
                 "why": "",
                 "disruption": "none",
-                "verify": True,
+                "verify_after": True,
             }
             for name in todo
         ],

@@ -80,10 +80,13 @@ def test_the_table() -> None:
         (HOSTS["late"], False, "not_reached"),
         ({"row": ROW, "steps": [{"id": "a.b"}]}, True, "planned"),
         ({"row": ROW, "steps": [{"id": "a.b"}]}, False, "unfinished"),
-        ({"row": ROW, "steps": [{"id": "gpu_monitoring.remove", "verify": False}]}, False, "ready"),
-        ({"row": ROW, "steps": [{"id": "gpu_monitoring.textfile", "verify": False}]}, True, "planned"),
+        ({"row": ROW, "steps": [{"id": "gpu_monitoring.remove", "verify_after": False}]}, False, "ready"),
+        ({"row": ROW, "steps": [{"id": "gpu_monitoring.textfile", "verify_after": False}]}, True, "planned"),
         (
-            {"row": ROW, "steps": [{"id": "a.b", "verify": False}, {"id": "gpu_verify.verify", "verify": True}]},
+            {
+                "row": ROW,
+                "steps": [{"id": "a.b", "verify_after": False}, {"id": "gpu_verify.verify", "verify_after": True}],
+            },
             False,
             "unfinished",
         ),

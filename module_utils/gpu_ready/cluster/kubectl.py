@@ -69,7 +69,9 @@ class Kubectl:
 
     def with_objects(self, words: List[str], objects: List[Value], more: List[str]) -> Value:
         """What kubectl prints as JSON for objects that it reads from a file."""
-        with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="gpu-ready-") as handle:
+        # kubectl runs as the operator, who chooses the place by TMPDIR; the file is readable to nobody else.
+        directory = tempfile.gettempdir()
+        with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="gpu-ready-", dir=directory) as handle:
             json.dump({"apiVersion": "v1", "kind": "List", "items": objects}, handle)
             handle.flush()
             limit = LIMIT + LIMIT_PER_OBJECT * len(objects)

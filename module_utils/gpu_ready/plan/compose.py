@@ -184,7 +184,7 @@ def is_set(value: object) -> bool:
 def verify_steps(facts: Facts, choices: Choices, steps: List[Step], digest: str) -> List[Step]:
     """Return the verification that is due: after any change, and where the record is not of the present state."""
     changed = "the changes are verified in a container"
-    reason = changed if any(step.verify for step in steps) else verification.reason_to_verify(facts, digest)
+    reason = changed if any(step.verify_after for step in steps) else verification.reason_to_verify(facts, digest)
     params = verify_params(facts, choices, digest)
     if reason is None or params is None:
         return []
@@ -285,7 +285,7 @@ def plan_json(decided: Plan) -> Dict[str, object]:
                 "action": step.action,
                 "why": step.why,
                 "disruption": step.disruption,
-                "verify": step.verify,
+                "verify_after": step.verify_after,
             }
             for step in decided.steps
         ],

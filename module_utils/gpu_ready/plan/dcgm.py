@@ -31,7 +31,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]
     if "dcgm" not in settings.gpu_monitoring:
         removal = DcgmRemovalParams(names, sorted(known.dcgm))
         why = "gpu_monitoring does not name dcgm any more"
-        found = [Step("gpu_monitoring.remove_dcgm", why, params=removal, verify=False)] if known.dcgm else []
+        found = [Step("gpu_monitoring.remove_dcgm", why, params=removal, verify_after=False)] if known.dcgm else []
         return Decision(None, found)
     missing = [name for name in names if not version_matches(data["packages"][name], installed.get(name, ""))]
     others = ["%s %s" % (name, installed[name]) for name in missing if name in installed]
@@ -50,7 +50,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]
         return Decision()
     added = source_of(facts, settings, choices) if missing else Decision()
     params = DcgmParams([PackageTarget(name, data["packages"][name]) for name in names], names)
-    added.steps.append(Step("gpu_monitoring.dcgm", why, params=params, verify=False))
+    added.steps.append(Step("gpu_monitoring.dcgm", why, params=params, verify_after=False))
     return added
 
 
@@ -63,7 +63,7 @@ def source_of(facts: Facts, settings: Settings, choices: Choices) -> Decision[No
     absent = [] if added else repository.missing_repositories(facts, needed)
     params = RepositoryParams(absent)
     why = "the packages of DCGM are in NVIDIA's repository"
-    steps = [Step("gpu_monitoring.repository", why, params=params, verify=False)] if absent else []
+    steps = [Step("gpu_monitoring.repository", why, params=params, verify_after=False)] if absent else []
     doubt = repository.unverified_notice(data, "DCGM", "datacenter-gpu-manager-4-core")
     warnings = [] if identity in catalog.dcgm()["confirmed"] else [doubt]
     return Decision(None, steps, repository.source_refusals(facts, needed), warnings)

@@ -226,7 +226,7 @@ class VerifyParams(NamedTuple):
 class Step(NamedTuple):
     """One thing to do. ``id`` is ``<role>.<task file>``, ``params`` one of the records whose names end in Params.
 
-    ``verify``: the verification has to follow; a step without it changes no GPU and no container.
+    ``verify_after``: the verification has to follow; a step without it changes no GPU and no container.
     """
 
     id: str
@@ -234,7 +234,7 @@ class Step(NamedTuple):
     disruption: str = NONE
     params: NamedTuple = NoParams()
     diff: Sequence[FileDiff] = ()
-    verify: bool = True
+    verify_after: bool = True
 
     @property
     def role(self) -> str:

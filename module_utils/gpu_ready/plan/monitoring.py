@@ -21,7 +21,7 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
         if not known.files:
             return Decision()
         why = "gpu_monitoring does not name textfile any more"
-        return Decision(None, [Step("gpu_monitoring.remove", why, verify=False)])
+        return Decision(None, [Step("gpu_monitoring.remove", why, verify_after=False)])
     directory = settings.gpu_monitoring_directory or known.exporter or DEFAULT_DIRECTORY
     ends = {str(branch.number): branch.eol for branch in catalog.branches() if branch.eol}
     params = files.MonitoringParams(
@@ -38,7 +38,7 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
         if known.files and (changed or known.program != catalog_data.MONITOR):
             why = "the service that writes the metrics of the GPUs is not as configured"
         diff = [FileDiff(path, known.files.get(path), desired[path]) for path in changed]
-        steps.append(Step("gpu_monitoring.textfile", why, params=params, diff=diff, verify=False))
+        steps.append(Step("gpu_monitoring.textfile", why, params=params, diff=diff, verify_after=False))
     return Decision(None, steps, warnings=[] if settings.gpu_monitoring_directory or known.exporter else [unread()])
 
 

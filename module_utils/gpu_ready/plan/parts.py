@@ -4,9 +4,11 @@ A part is planned with its own variables and the common ones (gpu_ready_*). The 
 host: their sources are "none", and all of their other variables have the defaults.
 """
 
-from typing import Any, Dict, Mapping, NamedTuple, Tuple
+from typing import Dict, Mapping, NamedTuple, Tuple, TypeVar
 
 from .model import Decision, Notice, Refusal
+
+Choice = TypeVar("Choice")
 
 HEADERS = "kernel_headers"
 DRIVER = "nvidia_driver"
@@ -51,7 +53,7 @@ MISSING = {
 SOURCES = tuple(name + "_source" for name in (DRIVER, CUDA, CUDNN, DOCKER))
 
 
-def own_variables(given: Mapping[str, Any], part: str) -> Dict[str, Any]:
+def own_variables(given: Mapping[str, object], part: str) -> Dict[str, object]:
     """Return the variables that a part reads, and sources that leave the others alone; all without a part."""
     if not part:
         return dict(given)
@@ -60,7 +62,7 @@ def own_variables(given: Mapping[str, Any], part: str) -> Dict[str, Any]:
     return dict({name: value for name, value in given.items() if name.startswith(reads)}, **others)
 
 
-def own_decision(planner: str, decided: "Decision[Any]", part: str, check: bool) -> "Decision[Any]":
+def own_decision(planner: str, decided: "Decision[Choice]", part: str, check: bool) -> "Decision[Choice]":
     """Return what a planner's decision means for a part: all of it, what is missing for the part, or nothing.
 
     ``check``: under --check the roles before have installed nothing, so what is missing is a warning.

@@ -150,7 +150,7 @@ def host_result(entry: HostEntry, check_mode: bool) -> Tuple[str, str]:
         return "ready", "%s done" % steps_text(entry.steps)
     if check_mode:
         return "planned", "%s to do" % steps_text(entry.steps)
-    if all(isinstance(step, Mapping) and step.get("verify") is False for step in entry.steps):
+    if all(isinstance(step, Mapping) and step.get("verify_after") is False for step in entry.steps):
         return "ready", "%s done" % steps_text(entry.steps)
     return "unfinished", "the run ended before the verification"
 

@@ -5,7 +5,7 @@ they find nvidia-container-runtime then, in /usr/local/nvidia/toolkit or /usr/bi
 k3s, whose agent RKE2 runs too). So they get the toolkit and one restart.
 """
 
-from typing import Any, Dict, List, NamedTuple
+from typing import List, NamedTuple
 
 from ...catalog.settings import Settings
 from ...containers import names
@@ -83,7 +83,12 @@ def decide(facts: Facts, settings: Settings, name: str) -> KubernetesDecision:
         table = edits.effective_table(edits.FIRST_MERGE if newer else edits.FIRST_CDI, kubelet.files)
     except config.ConfigError as error:
         return KubernetesDecision([], [Refusal(error.code, error.problem, error.remedy)])
-    refusals = impossible(kubelet, settings, table, newer)
+    refusals = impossible(
+        kubelet,
+        settings,
+        cdi_enabled=bool(table.get("enable_cdi", newer)),
+        default_runtime=str(toml.get_value(table, ("containerd", "default_runtime_name"))),
+    )
     program = str(toml.get_value(table, ("containerd", "runtimes", "nvidia", "options", "BinaryName")) or "")
     if mode != TOOLKIT or program.endswith("/nvidia-container-runtime") or refusals:
         return KubernetesDecision([], refusals)
@@ -96,7 +101,7 @@ def decide(facts: Facts, settings: Settings, name: str) -> KubernetesDecision:
     return KubernetesDecision([Step("nvidia_container_runtime.kubernetes", why, disruption, params)], [])
 
 
-def impossible(kubelet: KubernetesFacts, settings: Settings, table: Dict[str, Any], newer: bool) -> List[Refusal]:
+def impossible(kubelet: KubernetesFacts, settings: Settings, cdi_enabled: bool, default_runtime: str) -> List[Refusal]:
     """Return why k3s or RKE2 cannot get what is requested."""
     name, mode = kubelet.kind, settings.nvidia_container_runtime_mode
     directory = "/etc/rancher/" + name
@@ -105,13 +110,12 @@ def impossible(kubelet: KubernetesFacts, settings: Settings, table: Dict[str, An
         message = "%s is installed, but has no unit of systemd (%s)" % (name, "k3s, k3s-agent, rke2-server, rke2-agent")
         remedy = "restart it by yourself after nvidia-container-toolkit is installed; name other engines here"
         found.append(Refusal("kubernetes_unit_missing", message, remedy))
-    if mode != TOOLKIT and not table.get("enable_cdi", newer):
+    if mode != TOOLKIT and not cdi_enabled:
         message = "the containerd of %s has CDI disabled, which nvidia_container_runtime_mode: %s needs" % (name, mode)
         remedy = "set nvidia_container_runtime_mode: toolkit, or update %s to a release with containerd 2" % name
         found.append(Refusal("engine_without_cdi", message, remedy))
     default = settings.nvidia_container_runtime_default and mode == TOOLKIT
-    set_default = table.get("containerd", {}).get("default_runtime_name") == "nvidia"
-    if default and not set_default:
+    if default and default_runtime != "nvidia":
         message = "nvidia_container_runtime_default is true, and %s selects its default runtime itself" % name
         remedy = "set default-runtime: nvidia in %s/config.yaml and restart it, or leave the variable off" % directory
         found.append(Refusal("kubernetes_default_runtime", message, remedy))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import base as base_facts
+from gpu_ready.facts import apt as apt_facts
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
 from gpu_ready.packaging import apt, apt_entries, openpgp, repositories, shipped_keys, yum_repos
@@ -49,7 +49,7 @@ def collected(files: dict[str, Any], distro: str = "debian12", version: str = "9
     host = RecordedHost(files=files)
     facts = bare(T4, distro=distro)
     if catalog.distro(distro)["package_manager"] == "apt":
-        return facts._replace(apt=base_facts.apt_facts(host))
+        return facts._replace(apt=apt_facts.apt_facts(host))
     facts = having(facts, base={"os": facts.base.os._replace(version_id=version)})
     return facts._replace(yum=rpm_facts.yum_facts(host, version))
 

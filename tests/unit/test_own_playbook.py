@@ -118,6 +118,7 @@ REBOOT = {
         "force": False,
         "fallback": None,
         "why": "",
+        "kubelet": "",
     }
 }
 RELOAD = {"nvidia_driver.activate": {**REBOOT["nvidia_driver.activate"], "action": "reload"}}

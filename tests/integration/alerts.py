@@ -80,12 +80,12 @@ class Server:
 
     def wait_for(self, expected: set[str], steady: float = 0.0) -> None:
         """Wait until exactly these alerts are firing, and stay so for some seconds."""
-        end, since = time.monotonic() + WAIT, 0.0
-        found = self.firing()
-        while found != expected or time.monotonic() - since < steady:
-            now = time.monotonic()
-            since = (since or now) if found == expected else 0.0
+        end = time.monotonic() + WAIT
+        since: float | None = None
+        while True:
+            found, now = self.firing(), time.monotonic()
+            since = (now if since is None else since) if found == expected else None
+            if since is not None and now - since >= steady:
+                return
             assert now < end, f"after {WAIT:.0f} s {sorted(found)} instead of {sorted(expected)}"
             time.sleep(0.5)
-            found = self.firing()
-            since = since if found == expected else 0.0

@@ -12,7 +12,7 @@ from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.containers.model import CleanupParams, ContainerdParams, MigrationParams
 from gpu_ready.plan.cuda.model import ToolkitRemovalParams
 from gpu_ready.plan.driver.model import DetectParams, NextKernelParams
-from gpu_ready.plan.model import Step
+from gpu_ready.plan.model import Step, ToolkitChoice
 
 from tests.unit.hosts import KERNEL, T4, bare, carried_out, having
 
@@ -264,7 +264,7 @@ def optional_steps() -> Scene:
     params: dict[str, Any] = {
         "nvidia_driver.next_kernel": NextKernelParams(KERNEL),
         "nvidia_driver.detect": DetectParams(["nvidia-detect"], ["nvidia-driver"], ["Tesla T4"]),
-        "cuda_toolkit.remove": ToolkitRemovalParams([], ["/usr/local/cuda-12.8"]),
+        "cuda_toolkit.remove": ToolkitRemovalParams([], [ToolkitChoice("12.8", "/usr/local/cuda-12.8")]),
         "nvidia_container_runtime.cleanup": CleanupParams(["nvidia-container-toolkit"], [], [], []),
         "nvidia_container_runtime.containerd": ContainerdParams("toolkit", False, "restarted"),
         "nvidia_container_runtime.migrate": MigrationParams([], ["train"], [], [], [], ["libnvidia"], daemon),

@@ -73,6 +73,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     ``drains``: how the host is drained before the plan is carried out (values of gpu_upgrade_drain). ``part``: one of
     parts.PARTS, whose settings are those of parts.own_variables; "" for the whole host.
     """
+    settings = parts.part_settings(settings, facts, part)
     managed = managed_host(facts.base.managed_by, always=True)
     if managed and settings.nvidia_driver_source != "none":
         return Plan(True, managed.message, refusals=[managed])

@@ -6,6 +6,9 @@ host: their sources are "none", and all of their other variables have the defaul
 
 from typing import Dict, Mapping, NamedTuple, Tuple, TypeVar
 
+from ..catalog.settings import Settings
+from ..facts.model import Facts
+from .driver.refusals import driver_missing
 from .model import Decision, Notice, Refusal
 
 Choice = TypeVar("Choice")
@@ -35,8 +38,8 @@ class RolePart(NamedTuple):
 PARTS: Dict[str, RolePart] = {
     HEADERS: RolePart(DRIVER, (DRIVER,), (), (HEADERS,)),
     DRIVER: RolePart(DRIVER, (DRIVER,), (), (HEADERS, DRIVER)),
-    CUDA: RolePart(CUDA, (CUDA,), (DRIVER,), (CUDA,)),
-    CUDNN: RolePart(CUDNN, (CUDNN,), (DRIVER,), (CUDNN,)),
+    CUDA: RolePart(CUDA, (CUDA, DRIVER), (DRIVER,), (CUDA,)),
+    CUDNN: RolePart(CUDNN, (CUDNN, DRIVER), (DRIVER,), (CUDNN,)),
     DOCKER: RolePart(DOCKER, (DOCKER,), (), (DOCKER,)),
     RUNTIME: RolePart(RUNTIME, (RUNTIME,), (DRIVER, DOCKER), (RUNTIME,)),
     VERIFY: RolePart(VERIFY, (VERIFY, RUNTIME), (DRIVER, DOCKER), (VERIFY,)),
@@ -60,6 +63,17 @@ def own_variables(given: Mapping[str, object], part: str) -> Dict[str, object]:
     reads = COMMON + PARTS[part].reads
     others = {name: "none" for name in SOURCES if not name.startswith(reads)}
     return dict({name: value for name, value in given.items() if name.startswith(reads)}, **others)
+
+
+def part_settings(settings: Settings, facts: Facts, part: str) -> Settings:
+    """Return the settings with the driver that toolkits have to fit.
+
+    That of the host; on a host without one, the branch or version that the operator names for it.
+    """
+    named = settings.nvidia_driver_branch or settings.nvidia_driver_version
+    if part not in (CUDA, CUDNN) or (named and driver_missing(facts)):
+        return settings
+    return settings._replace(nvidia_driver_source="none")
 
 
 def own_decision(planner: str, decided: "Decision[Choice]", part: str, check: bool) -> "Decision[Choice]":

@@ -101,13 +101,13 @@ def test_a_role_that_needs_another_one_names_it(part: str, host: Facts, role: st
     assert checked.refusals == [] and remedy in [one.remedy for one in checked.warnings]
 
 
-@pytest.mark.parametrize("part", [parts.CUDA, parts.CUDNN])
-def test_toolkits_fit_the_driver_of_the_host_or_else_the_one_that_is_named(part: str) -> None:
+@pytest.mark.parametrize("part", [parts.CUDA, parts.CUDNN, parts.RUNTIME])
+def test_a_part_fits_the_driver_of_the_host_or_else_the_one_that_is_named(part: str) -> None:
     named = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
     toolkit = having(bare(H100), cuda=after(parts.DRIVER, parts.CUDA).cuda) if part == parts.CUDNN else bare(H100)
-    decided = plan_part(toolkit, part, **named)
+    decided = plan_part(after(parts.DOCKER) if part == parts.RUNTIME else toolkit, part, **named)
     assert (decided.refusals, steps(decided)) == ([], {part})
-    present = after(parts.DRIVER) if part == parts.CUDA else after(parts.DRIVER, parts.CUDA)
+    present = after(parts.DRIVER, *{parts.CUDNN: [parts.CUDA], parts.RUNTIME: [parts.DOCKER]}.get(part, []))
     assert plan_part(present, part, **named).steps == plan_part(present, part).steps != []
 
 

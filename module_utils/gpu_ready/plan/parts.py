@@ -41,7 +41,7 @@ PARTS: Dict[str, RolePart] = {
     CUDA: RolePart(CUDA, (CUDA, DRIVER), (DRIVER,), (CUDA,)),
     CUDNN: RolePart(CUDNN, (CUDNN, DRIVER), (DRIVER,), (CUDNN,)),
     DOCKER: RolePart(DOCKER, (DOCKER,), (), (DOCKER,)),
-    RUNTIME: RolePart(RUNTIME, (RUNTIME,), (DRIVER, DOCKER), (RUNTIME,)),
+    RUNTIME: RolePart(RUNTIME, (RUNTIME, DRIVER), (DRIVER, DOCKER), (RUNTIME,)),
     VERIFY: RolePart(VERIFY, (VERIFY, RUNTIME), (DRIVER, DOCKER), (VERIFY,)),
     MONITORING: RolePart(MONITORING, (MONITORING,), (DRIVER,), (MONITORING,)),
 }
@@ -66,12 +66,12 @@ def own_variables(given: Mapping[str, object], part: str) -> Dict[str, object]:
 
 
 def part_settings(settings: Settings, facts: Facts, part: str) -> Settings:
-    """Return the settings with the driver that toolkits have to fit.
+    """Return the settings with the driver that toolkits and the container runtime have to fit.
 
     That of the host; on a host without one, the branch or version that the operator names for it.
     """
     named = settings.nvidia_driver_branch or settings.nvidia_driver_version
-    if part not in (CUDA, CUDNN) or (named and driver_missing(facts)):
+    if part not in (CUDA, CUDNN, RUNTIME) or (named and driver_missing(facts)):
         return settings
     return settings._replace(nvidia_driver_source="none")
 

@@ -214,16 +214,19 @@ def test_pods_choose_a_model_and_share_no_gpu(kube: Cluster) -> None:
     kube.kubectl("delete", "pods", "two", "three", "--wait=true")
 
 
+@pytest.mark.long
 def test_a_plugin_that_does_not_start_fails_the_verification_with_its_reason(kube: Cluster) -> None:
     run = kube.play(
         "device_plugin", gpu_kubernetes_plugin_image="docker.io/gpu-ready-lab/none:1", gpu_kubernetes_verify_timeout=30
     )
     assert run.rc != 0
-    for node in NODES:
-        assert "allocatable nvidia.com/gpu is 0, but 2 are expected (2 verified GPUs)" in run.failures(node)
+    # The update replaces one pod after the other, and stops at the first that does not start.
+    failures = [run.failures(node) for node in NODES]
+    assert any("allocatable nvidia.com/gpu is 0, but 2 are expected (2 verified GPUs)" in text for text in failures)
     assert [name for name in kube.owned() if name.startswith("Pod ")] == []
 
 
+@pytest.mark.long
 def test_time_slicing_offers_each_gpu_to_two_pods(kube: Cluster) -> None:
     run = kube.play("device_plugin", gpu_kubernetes_sharing="time-slicing")
     assert run.rc == 0, run.screen[-3000:]
@@ -259,7 +262,9 @@ def test_another_device_plugin_is_refused(kube: Cluster) -> None:
     assert "DaemonSet kube-system/nvidia-device-plugin-daemonset: it is a device plugin of NVIDIA" in run.failures(
         FIRST
     )
-    kube.kubectl("delete", "daemonset", "nvidia-device-plugin-daemonset", "-n", "kube-system", "--wait=true")
+    place = ("-n", "kube-system")
+    kube.kubectl("delete", "daemonset", "nvidia-device-plugin-daemonset", *place, "--wait=true")
+    kube.kubectl("wait", "--for=delete", "pods", "--selector=name=nvidia-device-plugin-ds", *place, "--timeout=120s")
 
 
 def test_a_drain_moves_pods_away_and_leaves_those_of_daemonsets(kube: Cluster) -> None:
@@ -275,6 +280,7 @@ def test_a_drain_moves_pods_away_and_leaves_those_of_daemonsets(kube: Cluster) -
     kube.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=120s")
 
 
+@pytest.mark.long
 def test_a_drain_within_a_disruption_budget_ends_at_its_time_limit(kube: Cluster) -> None:
     kube.kubectl("apply", "--filename=-", stdin=BUDGET)
     kube.wait("train", '"expectedPods": 1', "get", "poddisruptionbudget", "--output=json")
@@ -282,13 +288,15 @@ def test_a_drain_within_a_disruption_budget_ends_at_its_time_limit(kube: Cluster
     assert run.rc != 0 and "default/train-" in run.failures(SECOND)
     assert "held by a disruption budget" in run.failures(SECOND)
     assert kube.drain("undrain").rc == 0
-    kube.kubectl("delete", "poddisruptionbudget,deployment", "train", "--wait=true")
+    kube.kubectl("delete", "poddisruptionbudget", "train", "--wait=true")
 
 
+@pytest.mark.long
 def test_a_drain_without_the_rights_says_which_are_missing(kube: Cluster) -> None:
     run = kube.drain("drain", gpu_drain_kubernetes_kubeconfig=str(kube.users["kubernetes"]))
     assert run.rc != 0 and "Forbidden" in run.screen and "permission" in run.failures(SECOND)
-    assert kube.drain("undrain", gpu_drain_kubernetes_kubeconfig=str(kube.users["kubernetes"])).rc == 0
+    assert kube.drain("undrain").rc == 0
+    kube.kubectl("delete", "deployment", "train", "--wait=true")
 
 
 def test_the_operator_is_refused_beside_the_device_plugin(kube: Cluster) -> None:
@@ -311,9 +319,10 @@ def test_values_of_the_operator_are_written_and_the_dra_driver_needs_a_newer_kub
     assert run.rc == 0 and "helm upgrade --install gpu-operator" in run.screen
     assert (kube.fleet.directory / "manifests/gpu-operator-values.yml").exists()
     refused = kube.play("operator", gpu_kubernetes_dra=True)
-    assert refused.rc != 0 and "Kubernetes 1.34.2 or newer (the server is v1.20.2)" in refused.failures(FIRST)
+    assert refused.rc != 0 and "needs Kubernetes 1.34.2 or newer (the server is v" in refused.failures(FIRST)
 
 
+@pytest.mark.long
 def test_cdi_gives_pods_their_gpu_without_a_runtime_of_nvidia(kube: Cluster) -> None:
     made = kube.fleet.play("--limit", SECOND, extra={"nvidia_container_runtime_mode": "cdi"})
     assert made.rc == 0, made.screen[-3000:]

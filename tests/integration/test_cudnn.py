@@ -124,7 +124,6 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
     assert all(fleet.ssh(host, TREE) == before[host] for host in BOTH)
     done = role(fleet, "all", **settings)
     for host in BOTH:
-        assert foretold.changed(host) == []
         assert planned_steps(foretold, host) == steps(done, host) == ["cudnn.install", "cudnn.remove"]
         assert places(fleet, host) == {"13.0": OLD}
         names = fleet.ssh(host, FILES)

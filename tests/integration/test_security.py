@@ -16,7 +16,7 @@ SETTINGS = {
     "docker_engine_daemon_options": {"proxies": {"http-proxy": PROXY}},
 }
 """The plan needs to know a driver to judge the runtime by; none is installed here."""
-PRIVATE = ("/daemon.json", "/manifest.json", "-restart.json", "-pending.json")
+PRIVATE = ("/daemon.json", "/manifest.json", "/lease.json", "-restart.json", "-pending.json")
 HOSTILE = {
     "nvidia_driver_version": "580.1; touch /x",
     "nvidia_driver_runfile": "-e $(touch /x)",

@@ -267,6 +267,7 @@ def test_another_device_plugin_is_refused(kube: Cluster) -> None:
     kube.kubectl("wait", "--for=delete", "pods", "--selector=name=nvidia-device-plugin-ds", *place, "--timeout=120s")
 
 
+@pytest.mark.long
 def test_a_drain_moves_pods_away_and_leaves_those_of_daemonsets(kube: Cluster) -> None:
     kube.kubectl("apply", "--filename=-", stdin=DEPLOYMENT)
     kube.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=120s")

@@ -73,21 +73,20 @@ kept_for:
 
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster import conflicts, objects
-from ..module_utils.gpu_ready.cluster.kubectl import Kubectl
-from ..module_utils.gpu_ready.drain.kubernetes import KubectlAccess
+from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "objects": {"type": "list", "elements": "dict", "default": []},
-    "nodes": {"type": "list", "elements": "str", "required": True},
-    "kubectl": {"type": "str", "default": "kubectl"},
-    "kubeconfig": {"type": "path", "default": ""},
-    "context": {"type": "str", "default": ""},
-}
+ARGUMENT_SPEC = dict(
+    {
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "objects": {"type": "list", "elements": "dict", "default": []},
+        "nodes": {"type": "list", "elements": "str", "required": True},
+    },
+    **ACCESS_SPEC,
+)
 
 
 def run(host, params, check):
-    kubectl = Kubectl(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields]))
+    kubectl = Kubectl.from_params(host, params)
     kept_for = []
     if params["state"] == "present":
         conflicts.refuse(kubectl, params["nodes"])

@@ -59,21 +59,20 @@ server:
 
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster import operator
-from ..module_utils.gpu_ready.cluster.kubectl import Kubectl
-from ..module_utils.gpu_ready.drain.kubernetes import KubectlAccess
+from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 
-ARGUMENT_SPEC = {
-    "dra": {"type": "bool", "default": False},
-    "drivers": {"type": "list", "elements": "str", "default": []},
-    "has_cdi": {"type": "bool", "default": False},
-    "kubectl": {"type": "str", "default": "kubectl"},
-    "kubeconfig": {"type": "path", "default": ""},
-    "context": {"type": "str", "default": ""},
-}
+ARGUMENT_SPEC = dict(
+    {
+        "dra": {"type": "bool", "default": False},
+        "drivers": {"type": "list", "elements": "str", "default": []},
+        "has_cdi": {"type": "bool", "default": False},
+    },
+    **ACCESS_SPEC,
+)
 
 
 def run(host, params, check):
-    server = operator.check(Kubectl(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields])))
+    server = operator.check(Kubectl.from_params(host, params))
     if params["dra"]:
         operator.check_dra(server, params["drivers"], params["has_cdi"])
     return {"changed": False, "server": server}

@@ -103,29 +103,28 @@ import time
 
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster import verify_pods
-from ..module_utils.gpu_ready.cluster.kubectl import Kubectl
-from ..module_utils.gpu_ready.drain.kubernetes import KubectlAccess
+from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 
 PAUSE = 2.0
 ROUND = 20.0
 """Seconds after which a call returns, so that progress is shown."""
 
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "required": True, "choices": ["checked", "absent"]},
-    "nodes": {"type": "list", "elements": "dict", "default": []},
-    "replicas": {"type": "int", "default": 1},
-    "image": {"type": "str", "default": "ubuntu:24.04"},
-    "runtime_class": {"type": "str", "default": ""},
-    "timeout": {"type": "int", "default": 600},
-    "deadline": {"type": "float", "default": 0},
-    "kubectl": {"type": "str", "default": "kubectl"},
-    "kubeconfig": {"type": "path", "default": ""},
-    "context": {"type": "str", "default": ""},
-}
+ARGUMENT_SPEC = dict(
+    {
+        "state": {"type": "str", "required": True, "choices": ["checked", "absent"]},
+        "nodes": {"type": "list", "elements": "dict", "default": []},
+        "replicas": {"type": "int", "default": 1},
+        "image": {"type": "str", "default": "ubuntu:24.04"},
+        "runtime_class": {"type": "str", "default": ""},
+        "timeout": {"type": "int", "default": 600},
+        "deadline": {"type": "float", "default": 0},
+    },
+    **ACCESS_SPEC,
+)
 
 
 def run(host, params, check):
-    kubectl = Kubectl(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields]))
+    kubectl = Kubectl.from_params(host, params)
     if params["state"] == "absent":
         return {"changed": False if check else verify_pods.remove(kubectl)}
     if check:

@@ -17,6 +17,12 @@ LIMIT = 60.0
 LIMIT_PER_OBJECT = 10.0
 """Seconds more for each object: kubectl sends one request after the other."""
 LONGEST_REASON = 400
+ACCESS_SPEC = {
+    "kubectl": {"type": "str", "default": "kubectl"},
+    "kubeconfig": {"type": "path", "default": ""},
+    "context": {"type": "str", "default": ""},
+}
+"""The options of a module that calls kubectl: the fields of KubectlAccess."""
 FORBIDDEN = re.compile(r"\(Forbidden\)")
 
 
@@ -26,6 +32,11 @@ class Kubectl:
     def __init__(self, host: Host, access: KubectlAccess) -> None:
         self.host = host
         self.access = access
+
+    @classmethod
+    def from_params(cls, host: Host, params: Dict[str, Any]) -> "Kubectl":
+        """Return kubectl for the parameters of a module with ACCESS_SPEC."""
+        return cls(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields]))
 
     def run(self, words: List[str], limit: float = LIMIT) -> Result:
         """Return the answer of kubectl; GpuReadyError if it is missing or does not end."""

@@ -75,6 +75,5 @@ def write_mark(path: str) -> None:
 
 
 def delete_file(path: str) -> None:
-    """Delete a mark; one that is absent is no error."""
     if os.path.lexists(path):
         os.unlink(path)

@@ -191,13 +191,11 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
 
 
 def read_state(host: Host, path: str) -> FileState:
-    """The present state of a file."""
     data = host.read_bytes(path)
     return FileState(None if data is None else digest(data), host.mode(path), host.owner(path))
 
 
 def digest(data: bytes) -> str:
-    """The sha256 of a file's content in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 

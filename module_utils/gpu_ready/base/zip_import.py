@@ -16,7 +16,6 @@ class CompileOnce(zipimport.zipimporter):
 
 
 def compile_once() -> None:
-    """Use CompileOnce for the imports that follow."""
     sys.path_hooks.insert(0, CompileOnce)
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):

@@ -48,7 +48,6 @@ def _pattern(*kinds: str) -> "re.Pattern[str]":
 
 
 def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
-    """Return the packages that are part of a driver, with their versions."""
     pattern = _pattern(LIBRARIES, MODULES, PARTS)
     return {name: version for name, version in installed.items() if pattern.fullmatch(name)}
 
@@ -64,7 +63,6 @@ def deciding_packages(names: Iterable[str]) -> List[str]:
 
 
 def module_packages(names: Iterable[str]) -> List[str]:
-    """Return those driver packages that contain the kernel module or its source."""
     return [name for name in names if _pattern(MODULES).fullmatch(name)]
 
 
@@ -75,7 +73,6 @@ def publishers() -> Dict[str, Dict[str, Any]]:
 
 
 def publisher_name(key: str) -> str:
-    """Name of a publisher for messages."""
     entry = publishers().get(key) or {"name": OTHER_NAMES.get(key, key)}
     return str(entry["name"])
 

@@ -26,7 +26,6 @@ def source_names(data: Distribution) -> List[str]:
 
 
 def automatic_sources(data: Distribution) -> List[str]:
-    """Driver sources that `auto` may choose."""
     return [name for name, entry in data["driver_sources"].items() if not entry.get("only_when_asked")]
 
 
@@ -86,7 +85,6 @@ def module_stream(data: Distribution, source: str, branch: int, flavour: str, ki
 
 
 def fabricmanager_package(data: Distribution, source: str, branch: int) -> Optional[str]:
-    """Package of the fabric manager, None where a source has none for a branch."""
     return companion_package(data, source, "fabricmanager", branch)
 
 
@@ -108,7 +106,6 @@ def is_within(branch: int, limits: str) -> bool:
 
 
 def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:
-    """The (branch, flavour) pairs that a source of a distribution carries."""
     limit = data.get("max_branch")
     return {
         (branch, flavour)

@@ -151,7 +151,6 @@ def toolkits() -> List[Toolkit]:
 
 
 def cuda_installers() -> List[CudaInstaller]:
-    """The .run installers of CUDA toolkits, ascending."""
     data = catalog_data.CUDA_INSTALLER
     found = []
     for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
@@ -168,7 +167,6 @@ def cuda_installer_needs() -> List[str]:
 
 
 def cudnns() -> List[Cudnn]:
-    """Releases of cuDNN, ascending."""
     return [
         Cudnn(
             version,
@@ -208,13 +206,11 @@ def distros() -> List[str]:
 
 
 def families() -> Dict[str, Any]:
-    """Rules for a distribution's family (catalog/families.yml)."""
     data: Dict[str, Any] = catalog_data.FAMILIES
     return data
 
 
 def repositories() -> Dict[str, Dict[str, Any]]:
-    """All third-party package repositories by their ids."""
     data: Dict[str, Dict[str, Any]] = catalog_data.REPOSITORIES
     return data
 
@@ -232,6 +228,5 @@ def managed_hosts() -> Dict[str, Dict[str, Any]]:
 
 
 def repository(identity: str) -> Dict[str, Any]:
-    """A third-party package repository by its id; KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]
     return data

@@ -198,7 +198,6 @@ def select_libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], T
 
 
 def is_library(name: str) -> bool:
-    """True for the file name of a library in LIBRARIES."""
     return bool(_LIBRARY.match(name))
 
 

@@ -28,7 +28,6 @@ def drop_in_text(files: List[ConfigFile], mode: str, default: bool) -> Optional[
 
 
 def effective_table(files: List[ConfigFile]) -> Dict[str, Any]:
-    """The table [crio.runtime] as CRI-O merges it, without its built-in values."""
     found = {}  # type: Dict[str, Any]
     for file in files:
         table = toml.get_value(parse_file(file), TABLE)

@@ -148,7 +148,6 @@ class FlagConflict(NamedTuple):
 
 
 def parse_info(text: Optional[str]) -> Optional[EngineInfo]:
-    """Parse the answer to ``GET /info``; None if it is missing or invalid."""
     try:
         value = parse_json(text or "")
     except ValueError:
@@ -296,7 +295,6 @@ def _words(text: str) -> List[str]:
 
 
 def _environment(text: str) -> Dict[str, str]:
-    """Variables of an environment file (``NAME="value"`` lines; continued lines joined)."""
     found = {}
     for line in text.replace("\\\n", " ").splitlines():
         match = re.match(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)", line)

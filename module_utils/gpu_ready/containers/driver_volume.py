@@ -27,7 +27,6 @@ class VolumeLayout(NamedTuple):
 
 
 def plan_layout(driver: cdi.DriverFiles) -> Optional[VolumeLayout]:
-    """The volume of an installed driver, None if there is no driver."""
     if driver.version is None:
         return None
     files = {"bin/" + name: path for name, path in driver.programs.items()}

@@ -53,7 +53,6 @@ def csh(prefix: str) -> str:
 
 
 def files(prefix: str) -> Dict[str, str]:
-    """Path and text of both files."""
     return {SH: sh(prefix), CSH: csh(prefix)}
 
 

@@ -146,7 +146,6 @@ def parse_version_txt(text: str) -> Optional[str]:
 
 
 def installed_release(host: Host, path: str) -> Optional[str]:
-    """Release in the version file of a toolkit's directory."""
     text = host.read(path + "/version.json")
     if text is not None:
         return parse_version_json(text)
@@ -177,7 +176,6 @@ def parse_alternatives(text: str) -> Optional[AlternativesGroup]:
 
 
 def read_group(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNATIVES) -> Optional[AlternativesGroup]:
-    """The update-alternatives group that manages a link."""
     for path in states:
         group = parse_alternatives(host.read(path) or "")
         if group is not None and group.link == link:
@@ -211,5 +209,4 @@ def _toolkit_of(host: Host, link: str) -> str:
 
 
 def toolkits_of_packages(packages: Dict[str, Any]) -> List[str]:
-    """Toolkit versions whose complete package is among the names of ``packages``."""
     return [version for version in (version_of_package(name) for name in packages) if version]

@@ -16,7 +16,6 @@ ROOTLESS = "(rootless)"
 
 
 def gpu_process_ids(host: Host) -> List[int]:
-    """PIDs of the processes with a device node of NVIDIA open, in the order of /proc."""
     return open_files.processes_with_open_file(host, lambda path: path.startswith(DEVICE_NODES))
 
 

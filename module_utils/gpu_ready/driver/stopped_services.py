@@ -26,5 +26,4 @@ def record_stopped(host: Host, units: List[str], path: str = STOPPED) -> List[st
 
 
 def clear_stopped(path: str = STOPPED) -> None:
-    """Delete the record after the services were started."""
     delete_file(path)

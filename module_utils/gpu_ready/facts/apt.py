@@ -56,7 +56,6 @@ def apt_signers(host: Host, sources: Dict[str, str]) -> Dict[str, List[str]]:
 
 
 def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:
-    """Return the fingerprints of an entry's Signed-By: of keyrings, of itself, or those trusted for all."""
     if apt_entries.INLINE_KEY in entry.signed_by:
         return openpgp.list_fingerprints(entry.signed_by.replace("\n.\n", "\n\n").encode("utf-8"))
     paths = entry.keyrings
@@ -69,7 +68,6 @@ def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:
 
 
 def origin_evidence(host: Host, versions: Dict[str, str]) -> List[PackageEvidence]:
-    """Return the repositories that have the installed versions, by one call of apt-cache."""
     answer = host.run(["apt-cache", "policy"] + sorted(versions), timeout=60.0)
     places = parse_policy(answer.out)
     return [PackageEvidence(name, version, places.get(name, [])) for name, version in sorted(versions.items())]

@@ -50,7 +50,6 @@ IMAGE = "/run/ostree-booted"
 
 
 def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
-    """Collect facts about the system; ``treat_as`` is the catalog's name of a distribution to treat the host as."""
     release = os_release(host)
     running, architecture = host.uname()
     functions = pci.read_sysfs(host)
@@ -143,7 +142,6 @@ def gpu(host: Host, function: pci.Function) -> GpuFacts:
 
 
 def other_functions(functions: List[pci.Function]) -> List[FunctionFacts]:
-    """Return the NVIDIA functions that are neither GPU nor NVSwitch."""
     counted = {function.address for function in pci.gpus(functions) + pci.nvswitches(functions)}
     return [
         function_facts(function, pci.what(function))

@@ -11,7 +11,6 @@ from .model import SCHEMA, AptFacts, BaseFacts, Facts, PackageFacts, YumFacts
 
 
 def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
-    """Collect the facts of a host; ``treat_as``: the catalog's name of a distribution to treat it as."""
     system = base.collect(host, treat_as)
     packages, apt, yum = collect_packages(host, system)
     record = verified.collect(host)

@@ -10,7 +10,6 @@ from .model import CudaFacts, DefaultToolkitFacts, ToolkitFacts
 
 
 def collect(host: Host, packages: Dict[str, str]) -> CudaFacts:
-    """Collect the part "cuda"; ``packages``: installed version by name."""
     default = cuda.read_default(host)
     return CudaFacts(
         toolkits=_collect_toolkits(host, packages),

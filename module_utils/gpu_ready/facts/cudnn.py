@@ -13,14 +13,12 @@ _HEADERS = ("include/cudnn_version.h", "include/cudnn.h")
 def collect(
     host: Host, packages: Dict[str, str], toolkits: List[ToolkitFacts]
 ) -> Tuple[Dict[str, CudnnFacts], CudnnPackageFacts]:
-    """Collect cuDNN by toolkit, and its packages; ``packages``: installed version by name."""
     packaged = cudnn.find_packages(packages)
     by_toolkit = {one.version: _collect_toolkit(host, one.version, one.path, packaged) for one in toolkits}
     return by_toolkit, _collect_packages(host, packages, packaged)
 
 
 def _collect_packages(host: Host, packages: Dict[str, str], packaged: List[cudnn.CudnnPackage]) -> CudnnPackageFacts:
-    """Collect the packages of cuDNN, and which of them gpu-ready installed or holds."""
     names = [one.name for one in packaged]
     known = manifest.collect(host) if names else {}
     return CudnnPackageFacts(

@@ -70,7 +70,6 @@ def collect_engine(host: Host) -> DockerFacts:
 
 
 def read_service(host: Host) -> docker.DockerdService:
-    """Return dockerd's flags and files from its unit (the first that exists) and all drop-ins."""
     texts: List[Tuple[str, str]] = []
     for path in docker.unit_paths(host.listdir):
         if posixpath.basename(path) == docker.UNIT and texts:
@@ -93,7 +92,6 @@ def read_info(host: Host) -> Tuple[Optional[docker.EngineInfo], Optional[str]]:
 
 
 def running_pid(host: Host, pidfile: str) -> Optional[int]:
-    """Return the process id of a running dockerd, None where the pid file is absent or left over."""
     text = (host.read(pidfile) or "").strip()
     if not text.isdigit() or (host.read("/proc/%s/comm" % text) or "").strip() != "dockerd":
         return None
@@ -101,7 +99,6 @@ def running_pid(host: Host, pidfile: str) -> Optional[int]:
 
 
 def engine_package(host: Host) -> Optional[str]:
-    """Return the engine's package, None where dpkg knows none."""
     for name in ("docker-ce", "docker.io", "moby-engine"):
         if host.exists("/var/lib/dpkg/info/%s.list" % name) and host.which("dockerd"):
             return name
@@ -128,24 +125,20 @@ def query(host: Host, socket: str, url: str) -> object:
 
 
 def objects(value: object) -> List[Dict[str, object]]:
-    """Return the JSON objects in a list, [] for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def restart_pending(host: Host, pidfile: str, pid: Optional[int]) -> bool:
-    """Return whether dockerd has been running since before gpu-ready made a change that needs a restart."""
     marked, started = host.changed_at(PENDING), host.changed_at(pidfile)
     return bool(pid and marked is not None and started is not None and marked > started)
 
 
 def is_outdated(host: Host, program: Optional[str], pidfile: str, pid: Optional[int]) -> bool:
-    """Return whether the running dockerd was started before its program was replaced."""
     changed, started = host.changed_at(program) if program else None, host.changed_at(pidfile)
     return bool(pid and changed is not None and started is not None and changed > started)
 
 
 def held_by_us(host: Host) -> List[str]:
-    """Return the packages that gpu-ready holds."""
     return sorted(manifest.collect(host).get("holds", {}))
 
 
@@ -185,7 +178,6 @@ def read_volume(host: Host, driver: cdi.DriverFiles) -> DriverVolumeFacts:
 
 
 def volume_stale(host: Host, layout: Optional[driver_volume.VolumeLayout], root: str) -> Optional[str]:
-    """Return why a driver volume does not fit the installed driver, None where it does."""
     current = host.readlink(posixpath.join(root, driver_volume.LINK))
     return driver_volume.find_difference(layout, current, host.listdir, host.readlink, host.stamp, root)
 
@@ -202,7 +194,6 @@ def read_manifest(host: Host, config: str) -> ManifestFacts:
 
 
 def read_legacy(host: Host, socket: Optional[str]) -> LegacyFacts:
-    """Return nvidia-docker 1.0: its plugin, its volumes, and the containers, also stopped ones, that use them."""
     plugin = host.which(PLUGIN)
     if plugin is None or socket is None:
         return LegacyFacts(plugin)

@@ -146,7 +146,6 @@ def imex_facts(host: Host) -> ImexFacts:
 
 
 def read_loaded(host: Host) -> Optional[ModuleFacts]:
-    """Return the loaded module, None if none is loaded."""
     found = nvrm_version.read_proc_version(host.read("/proc/driver/nvidia/version") or "")
     version = (host.read("/sys/module/nvidia/version") or "").strip()
     if found is None:
@@ -196,12 +195,10 @@ def missing_parts(host: Host) -> List[str]:
 
 
 def is_library_present(names: Iterable[str], start: str) -> bool:
-    """True if one of these files is a library of the driver, with its version in the name."""
     return any(name.startswith(start) and LIBRARY.match(name) for name in names)
 
 
 def module_use(host: Host) -> Dict[str, ModuleUse]:
-    """Return the use of every loaded module of the driver."""
     modules = {}
     for name in host.listdir("/sys/module"):
         if name == "nvidia" or name.startswith("nvidia_"):

@@ -20,7 +20,6 @@ PACKAGES = {"podman": ("podman",), "containerd": ("containerd", "containerd.io")
 
 
 def collect(host: Host, packages: Dict[str, str]) -> EngineFacts:
-    """Collect the engines beside docker; ``packages``: installed version by name."""
     nodes = {path: text for path, text in ((path, host.read(path)) for path in cdi.NODES) if text is not None}
     podman = PodmanFacts(host.which("podman") is not None, read_version(host, "podman", packages))
     containerd, crio = collect_containerd(host, packages), kubernetes.collect_crio(host)
@@ -29,7 +28,6 @@ def collect(host: Host, packages: Dict[str, str]) -> EngineFacts:
 
 
 def read_version(host: Host, name: str, packages: Dict[str, str]) -> Optional[List[int]]:
-    """Return the version of an engine by its package, else by itself; None where it is absent or unknown."""
     path = host.which(name)
     if path is None:
         return None

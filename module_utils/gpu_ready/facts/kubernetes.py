@@ -103,7 +103,6 @@ def collect_crio(host: Host) -> CrioFacts:
 
 
 def unread_files(host: Host, containerd: ContainerdFacts, crio: CrioFacts) -> List[str]:
-    """Return files that name NVIDIA's runtime and that the installed engines do not read."""
     found = files_with_runtime(host, crio_paths.UNREAD) if crio.installed else []
     if containerd.installed:
         read = [file.path for file in containerd.files]
@@ -115,6 +114,5 @@ def unread_files(host: Host, containerd: ContainerdFacts, crio: CrioFacts) -> Li
 
 
 def files_with_runtime(host: Host, directory: str) -> List[str]:
-    """Return the configuration files of a directory that name NVIDIA's runtime."""
     paths = [posixpath.join(directory, name) for name in host.listdir(directory) if name.endswith((".toml", ".conf"))]
     return [path for path in paths if "nvidia-container-runtime" in (host.read(path) or "")]

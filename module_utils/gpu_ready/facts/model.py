@@ -505,7 +505,6 @@ class WorkFacts(NamedTuple):
     jobs: List[str] = []
 
     def gpu_containers(self, engine: str) -> List[str]:
-        """Return the names of an engine's containers that can reach a GPU."""
         return sorted(one.name for one in self.containers if one.engine == engine and one.gpu)
 
 
@@ -558,7 +557,6 @@ class Facts(NamedTuple):
 
 
 def to_json(facts: Facts) -> Dict[str, object]:
-    """Return facts as JSON, with the schema."""
     return dict(records.to_json(facts), schema=SCHEMA)
 
 

@@ -12,7 +12,6 @@ SCHEMA = 1
 
 
 def collect(host: Host) -> Optional[VerifiedFacts]:
-    """Return the record, None if there is none that can be read: the host is then verified again."""
     try:
         value = records.without_schema(parse_json(host.read(PATH) or "null"), SCHEMA, PATH)
         return records.from_json(VerifiedFacts, value)

@@ -72,7 +72,6 @@ def clean(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def describe_process(host: Host, process: GpuProcess, names: Dict[str, str], command: str) -> GpuProcess:
-    """Add the command line, name of the container, Slurm job, and whether it is a service of the driver."""
     job = SLURM_CGROUP.search(host.read("/proc/%d/cgroup" % process.pid) or "")
     identity = process.container
     return process._replace(
@@ -153,7 +152,6 @@ def pod_name(labels: object, namespace: str, name: str) -> str:
 
 
 def containerd_containers(host: Host) -> List[ContainerFacts]:
-    """Return the running containers of containerd by the bundles of their shims, but docker's."""
     bundles = [
         (engine, root, space, name)
         for root, engine in sorted(TASKS.items())

@@ -62,7 +62,6 @@ def parse_hex(host: Host, path: str, digits: int) -> Optional[str]:
 
 
 def bound_driver(host: Host, directory: str) -> Optional[str]:
-    """Kernel driver that holds a function."""
     target = host.readlink(directory + "/driver")
     return target.rstrip("/").rpartition("/")[2] if target else None
 
@@ -106,7 +105,6 @@ def gpus(functions: List[Function]) -> List[Function]:
 
 
 def nvswitches(functions: List[Function]) -> List[Function]:
-    """NVSwitches."""
     return [f for f in functions if f.vendor == NVIDIA and what(f) == "nvswitch"]
 
 

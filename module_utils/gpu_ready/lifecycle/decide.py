@@ -46,13 +46,11 @@ def plan_host(
 
 
 def refused_plan(errors: List[str]) -> compose.Plan:
-    """Return the plan for wrong settings, with a refusal for each."""
     refusals = [Refusal("wrong_type", text, "correct the variable and run this again") for text in errors]
     return compose.Plan(True, "; ".join(errors), refusals=refusals)
 
 
 def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
-    """Return plan, parameters of the steps, row of the report and texts."""
     return {
         "plan": compose.plan_json(decided),
         "todo": compose.todo_json(decided),
@@ -65,7 +63,6 @@ def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
 
 
 def plan_lines(decided: compose.Plan) -> List[str]:
-    """Return the plan as text: the summary, each step, each warning."""
     lines = [decided.summary]
     lines += [
         "%s: %s%s" % (step.id, step.why, "" if step.disruption == "none" else " [%s]" % step.disruption)

@@ -40,7 +40,6 @@ class ParsedSettings(NamedTuple):
 
 
 def rule_for(name: str) -> Rule:
-    """Return the rule of a variable; KeyError if there is no such variable."""
     return Rule(*declared.RULES[name])
 
 
@@ -59,7 +58,6 @@ def parse_settings(given: Dict[str, Any]) -> ParsedSettings:
 
 
 def convert(rule: Rule, value: Any) -> Tuple[Any, Optional[str]]:
-    """Return the value in the type of the rule and None, or anything and what the value must be."""
     if rule.type == "bool":
         return to_bool(value)
     if rule.type == "dict":
@@ -92,7 +90,6 @@ def matches(rule: Rule, text: str) -> bool:
 
 
 def list_fault(rule: Rule, items: Optional[List[str]]) -> Optional[str]:
-    """Return what a list must be, None if it is valid."""
     if rule.choices:
         valid = items is not None and set(items) <= set(rule.choices)
         return None if valid else "must be a list with any of %s" % ", ".join(rule.choices)
@@ -131,7 +128,6 @@ def to_list(value: Any) -> Optional[List[str]]:
 
 
 def contradictions(settings: Settings) -> List[str]:
-    """Return a message for two settings that exclude each other."""
     given = settings.nvidia_driver_module_parameters
     twice = [name for name in given if "NVreg_" + name in given]
     if twice:

@@ -40,12 +40,10 @@ class AptEntry(NamedTuple):
 
     @property
     def trusted(self) -> bool:
-        """True if apt checks no signature of this entry."""
         return any(name == "trusted" and value not in FALSE for name, value in self.options)
 
     @property
     def keyrings(self) -> List[str]:
-        """Paths of the keyrings that the entry names."""
         return [] if INLINE_KEY in self.signed_by else [one for one in split_list(self.signed_by) if one[:1] == "/"]
 
 

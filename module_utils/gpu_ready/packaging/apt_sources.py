@@ -26,7 +26,6 @@ def distribution_entries(entries: Sequence["SourceEntry"], codename: str) -> Lis
 
 
 def shares_suite(one: "SourceEntry", other: "SourceEntry") -> bool:
-    """True if two entries name the same suite of the same archive."""
     return bool(locations(one) & locations(other))
 
 
@@ -74,7 +73,6 @@ Choose = Callable[[SourceEntry], List[str]]
 
 
 def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
-    """Change the components of entries of a one-line file."""
     lines = []
     for line in text.split("\n"):
         match = ONE_LINE.match(line)
@@ -100,7 +98,6 @@ COMPONENTS = re.compile(r"(?im)^components:[^\n]*(?:\n[ \t#][^\n]*)*")
 
 
 def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
-    """Change the components of stanzas of a deb822 file."""
     parts = re.split(r"(\n[ \t]*\n+)", text)
     for index in range(0, len(parts), 2):
         known = parse_fields(parts[index])
@@ -132,7 +129,6 @@ def edit(path: str, text: str, add: Choose, remove: Choose) -> str:
 
 
 def nothing(_: SourceEntry) -> List[str]:
-    """Choose no component."""
     return []
 
 

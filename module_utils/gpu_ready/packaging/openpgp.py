@@ -92,7 +92,6 @@ def fingerprint(body: bytes) -> str:
 
 
 def parse_keys(data: bytes) -> List[Key]:
-    """Primary keys of a key file, armoured or binary."""
     found = []  # type: List[Key]
     for packet in parse_packets(dearmor(data)):
         if packet.tag == PUBLIC_KEY:

@@ -35,7 +35,6 @@ class Package(NamedTuple):
 
     @property
     def evr(self) -> str:
-        """Return "[epoch:]version-release"."""
         return ("%s:" % self.epoch if self.epoch else "") + "%s-%s" % (self.version, self.release)
 
     @property
@@ -92,7 +91,6 @@ def parse_streams_toml(text: str) -> Dict[str, str]:
 
 
 def newest(packages: List[Package]) -> Dict[str, Package]:
-    """Newest version of each name."""
     found = {}  # type: Dict[str, Package]
     for package in packages:
         if package.name not in found or compare(package.evr, found[package.name].evr) > 0:
@@ -217,7 +215,6 @@ def read_held_names(host: Host) -> List[str]:
 
 
 def read_streams(host: Host) -> Dict[str, str]:
-    """Enabled module streams by module."""
     found = parse_streams_toml(host.read(DNF5_MODULES) or "")
     for name in host.listdir(MODULES):
         if name.endswith(".module"):

@@ -51,7 +51,6 @@ class RepoSection(NamedTuple):
 
     @property
     def key_files(self) -> List[str]:
-        """Paths of the keys that are files."""
         return [re.sub("^file://", "", key) for key in self.keys if key.startswith(("file:///", "/"))]
 
 
@@ -114,7 +113,6 @@ def substitute(text: str, values: Dict[str, str]) -> str:
 
 
 def switch_sections(text: str, names: List[str], on: bool) -> str:
-    """The file with these sections enabled or disabled, and every other byte kept."""
     state = parse_sections(text)
     lines = []
     for line, section, setting in walk_lines(text):

@@ -135,7 +135,6 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
 
 
 def nothing_to_do(facts: Facts) -> str:
-    """Return why a host without a GPU of its own is left alone."""
     given = len(facts.base.gpus)
     if given:
         return "%s given to virtual machines: left alone" % ("its NVIDIA GPU is" if given == 1 else "its GPUs are")
@@ -143,7 +142,6 @@ def nothing_to_do(facts: Facts) -> str:
 
 
 def repair_steps(facts: Facts) -> List[Step]:
-    """Return the step that completes an interrupted run of the package manager."""
     broken = facts.packages.broken
     if not broken:
         return []
@@ -257,7 +255,6 @@ def report_row(facts: Facts, decided: Plan) -> ReportRow:
 
 
 def cudnn_versions(facts: Facts) -> Optional[str]:
-    """Return the versions of cuDNN: in the directories of the toolkits, else of packages."""
     found = {entry.version or entry.package for entry in facts.cudnn.values()}
     return ", ".join(sorted(version for version in found if version)) or None
 
@@ -295,7 +292,6 @@ def plan_json(decided: Plan) -> Dict[str, object]:
 
 
 def todo_json(decided: Plan) -> Dict[str, object]:
-    """Return the parameters of each step by its id: all that roles act on."""
     return {step.id: records.to_json(step.params) for step in decided.steps}
 
 

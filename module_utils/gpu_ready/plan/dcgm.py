@@ -55,7 +55,6 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]
 
 
 def source_of(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
-    """Return the step that adds NVIDIA's repository, unless the host has it or a step of the driver adds it."""
     data = catalog.distro(str(facts.base.distro))
     identity, driver = data["driver_sources"]["cuda_repo"]["repository"], choices.driver
     needed = [repository.parameters(identity, settings, driver is not None and driver.source == "distro")]

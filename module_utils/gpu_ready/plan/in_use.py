@@ -43,7 +43,6 @@ class AffectedWork(NamedTuple):
         return not self.names and not self.unlisted
 
     def text(self) -> str:
-        """Return a few of the names and how many more there are."""
         rest = len(self.names[MOST_NAMES:]) + self.unlisted
         shown = ", ".join(self.names[:MOST_NAMES]) or "running containers"
         return "%s and %d more" % (shown, rest) if rest else shown
@@ -162,7 +161,6 @@ def everything(work: WorkFacts) -> AffectedWork:
 
 
 def containers_of_engines(work: WorkFacts, *names: str) -> AffectedWork:
-    """Return the containers of some engines, with or without a GPU."""
     listed = [one for one in work.containers if one.engine in names]
     return AffectedWork(unique(container_names(listed)), work.unlisted if engines.DOCKER in names else 0)
 

@@ -204,7 +204,6 @@ class VerifyExpectation(NamedTuple):
 
     @property
     def mode(self) -> Optional[str]:
-        """The mode of the container runtime; None where the plan names none."""
         choice = self.runtime or self.engines
         return choice.mode if choice else None
 
@@ -281,5 +280,4 @@ class Decision(Generic[C_co]):
 
 
 def worst(steps: List[Step]) -> str:
-    """Return the greatest disruption among steps."""
     return max((step.disruption for step in steps), key=DISRUPTIONS.index, default=NONE)

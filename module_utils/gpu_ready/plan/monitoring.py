@@ -15,7 +15,6 @@ DEFAULT_DIRECTORY = "/var/lib/prometheus/node-exporter"
 
 
 def decide(facts: Facts, settings: Settings) -> Decision[None]:
-    """Return the step that installs, updates, starts or removes the service."""
     known = facts.monitoring
     if TEXTFILE not in settings.gpu_monitoring:
         if not known.files:

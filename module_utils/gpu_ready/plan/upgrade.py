@@ -136,7 +136,6 @@ def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> List[str]:
 
 
 def lost_gpus(facts: Facts) -> List[str]:
-    """Return the addresses of the GPUs that the last verification saw, if none is on the PCI bus any longer."""
     return list(facts.verified.addresses) if facts.verified and not facts.base.gpus else []
 
 
@@ -177,7 +176,6 @@ def installed_kind(facts: Facts, version: str) -> str:
 
 
 def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> List[str]:
-    """Return why the installed driver could not be restored on this host once it has the chosen one."""
     installed = installed_driver(facts)
     back = rollback_settings(facts, installed)
     if installed is None or back is None or decided.choices.driver is None:
@@ -202,7 +200,6 @@ def with_chosen_driver(facts: Facts, chosen: DriverChoice) -> Facts:
 
 
 def rollback_settings(facts: Facts, old: Optional[RecordedDriver]) -> Optional[RollbackSettings]:
-    """Return the settings that restore a recorded driver, None if none is recorded."""
     if not old:
         return None
     return RollbackSettings(

@@ -41,7 +41,6 @@ def find_default_entry(environment: str, configuration: str) -> Optional[str]:
 
 
 def kernels_by_position(configuration: str) -> Dict[str, str]:
-    """Kernels of a menu by their places; what is indented is in the submenu before it."""
     found: Dict[str, str] = {}
     top = inner = -1
     for line in configuration.splitlines():

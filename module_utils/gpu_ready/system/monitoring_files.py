@@ -74,7 +74,6 @@ class MonitoringParams(NamedTuple):
 
 
 def program_digest(files: Mapping[str, bytes]) -> str:
-    """The digest of the program's files by name."""
     total = hashlib.sha256()
     for name, data in sorted(files.items()):
         total.update(("%s %d\n" % (name, len(data))).encode("utf-8") + data)
@@ -82,13 +81,11 @@ def program_digest(files: Mapping[str, bytes]) -> str:
 
 
 def unit_python(unit: Optional[str]) -> Optional[str]:
-    """The interpreter of a unit that gpu-ready wrote."""
     found = PYTHON.search(unit or "")
     return found.group(1) if found else None
 
 
 def format_files(params: MonitoringParams) -> Dict[str, str]:
-    """Path and text of the files beside the program."""
     file = posixpath.join(params.directory, FILE)
     values = {"python": params.python, "package": PACKAGE, "settings": SETTINGS, "file": file, "root": DIRECTORY}
     settings = {

@@ -85,7 +85,6 @@ def find_family(release: OsRelease, values: Dict[str, str]) -> str:
 
 
 def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
-    """Family that PLATFORM_ID names ("platform:el9")."""
     match = re.match(r"^platform:([a-z]+)\d", platform_id)
     for name, rule in rules["families"].items():
         if match and rule.get("platform") == match.group(1):
@@ -94,7 +93,6 @@ def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]
 
 
 def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
-    """First family that ID_LIKE names."""
     if set(likes) & set(rules["blocked"]):
         return None
     for name, rule in rules["families"].items():
@@ -104,7 +102,6 @@ def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
 
 
 def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
-    """What a derivative is made from, None for an original."""
     bases = catalog.families()["bases"]
     own = next((key for key in ("DEBIAN_CODENAME", "UBUNTU_CODENAME", "VERSION_CODENAME") if values.get(key)), None)
     named = bases.get(values[own]) if own else None

@@ -112,17 +112,14 @@ def matches_import(path: str, pattern: str) -> bool:
 
 
 def encode_text(text: Optional[str]) -> Optional[str]:
-    """A text in the form of the manifest."""
     return None if text is None else base64.b64encode(text.encode("utf-8")).decode("ascii")
 
 
 def decode_text(text: Optional[str]) -> Optional[str]:
-    """A text from the manifest."""
     return None if text is None else base64.b64decode(text).decode("utf-8")
 
 
 def dotted_keys(record: KeyValues) -> List[str]:
-    """The keys of a record as TOML writes them."""
     if not record:
         return []
     from . import toml

@@ -50,7 +50,6 @@ def parse_file(file: ConfigFile) -> Dict[str, Any]:
 
 
 def file_format(file: ConfigFile) -> int:
-    """``version`` of a file; 1 if it has none."""
     found = parse_file(file).get("version", 1)
     return found if isinstance(found, int) else 1
 
@@ -193,7 +192,6 @@ def _restore_keys(text: str, record: KeyValues) -> str:
 
 
 def _set_keys(file: ConfigFile, required: KeyValues) -> Tuple[str, KeyValues]:
-    """The new text, and the previous value of each key that changed."""
     current, text = parse_file(file), file.text or ""
     record = []
     for path, value in required:
@@ -310,6 +308,5 @@ def reverted_keys(text: Optional[str], recorded: KeyValues) -> List[List[str]]:
 
 
 def missing_keys(dump: str, required: KeyValues) -> List[str]:
-    """Required keys that ``containerd config dump`` does not print."""
     found = cri_table(ConfigFile("the output of containerd config dump", dump)) or {}
     return [toml.dotted(path) for path, value in required if toml.get_value(found, path) != value]

@@ -84,7 +84,6 @@ def parse(text: Union[str, bytes, None]) -> TomlDocument:
 
 
 def get_value(value: Any, path: Path) -> Any:
-    """The value at a path of nested tables, None if there is none."""
     for name in path:
         if not isinstance(value, dict) or name not in value:
             return None
@@ -187,7 +186,6 @@ class _Reader:
         return cast(Dict[str, Any], existing[-1] if kind == _ARRAY else existing)
 
     def pair(self, table: Dict[str, Any], depth: int = 0) -> Tuple[Path, Tuple[int, int]]:
-        """Parse ``key = value`` into a table."""
         start = self.at
         names = self.names()
         self.need("=", "after a key")
@@ -244,7 +242,6 @@ class _Reader:
         return self.plain()
 
     def plain(self) -> Any:
-        """Parse a boolean, a number, a date or a time."""
         start = self.at
         match = self.take(_WORD)
         if match:
@@ -322,7 +319,6 @@ class _Reader:
             found.append(self.escape())
 
     def blank(self) -> None:
-        """Skip spaces, comments and line ends inside an array."""
         while True:
             self.take(_SPACE)
             if self.text.startswith("#", self.at):
@@ -395,7 +391,6 @@ def dotted(path: Path) -> str:
 
 
 def quote(text: str) -> str:
-    """A TOML basic string."""
     found = []
     for character in text:
         if character in '"\\':

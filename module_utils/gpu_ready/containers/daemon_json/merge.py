@@ -229,7 +229,6 @@ def revert(text: Optional[str], record: Dict[str, Any]) -> Optional[str]:
 
 
 def changed_keys(text: Optional[str], after: Optional[str]) -> List[str]:
-    """Top-level keys whose values differ between two texts (None: no file), for :func:`activation`."""
     old, new = parse(text).value, parse(after).value
     return sorted(key for key in set(old) | set(new) if old.get(key, _ABSENT) != new.get(key, _ABSENT))
 

@@ -105,14 +105,12 @@ def find_packages(installed: Dict[str, str]) -> List[CudnnPackage]:
 
 
 def packaged_version(installed: Iterable[CudnnPackage], toolkit: str) -> Optional[str]:
-    """The newest version of packages for the CUDA major version of a toolkit."""
     major = toolkit.split(".")[0]
     found = [one.version for one in installed if one.cuda == major and re.match(r"libcudnn\d+(-cuda-\d+)?$", one.name)]
     return max(found, key=versions.key) if found else None
 
 
 def format_versions(toolkits: Dict[str, Dict[str, Any]]) -> Optional[str]:
-    """Versions for messages: in the toolkit's directory, else of packages."""
     found = {entry.get("version") or entry.get("package") for entry in toolkits.values()}
     return ", ".join(sorted(version for version in found if version)) or None
 

@@ -23,7 +23,6 @@ def parse_backup_log(text: str) -> Optional[str]:
 
 
 def installed_version(host: Host) -> Optional[str]:
-    """Version of the driver that a .run installer installed, from its backup log."""
     return parse_backup_log(host.read(BACKUP_LOG) or "")
 
 

@@ -108,12 +108,10 @@ def replacement_reason(
 
 
 def driver_changes(choices: Choices) -> bool:
-    """Return whether this plan replaces the driver, and with it the files that a specification names."""
     return choices.driver is not None and not choices.driver.satisfied
 
 
 def native_files(facts: Facts, mode: str) -> List[SupportFile]:
-    """Return the small files that our own specification or volume needs for docker."""
     files = [SupportFile(cdi.BOOT_NODES, cdi.format_boot_nodes(len(candidates.served_gpus(facts))), "0644")]
     if mode == NATIVE:
         files.append(SupportFile(driver_volume.HELPER, driver_volume.HELPER_TEXT, "0755"))
@@ -147,7 +145,6 @@ def missing_files_reason(facts: Facts, files: List[SupportFile], named: str) -> 
 
 
 def conflict(spec: CdiSpecFacts, mode: str, old: Optional[str] = None) -> Refusal:
-    """Refuse to write a second specification of the same devices beside one of others."""
     but = spec.stale
     if old and not but and cdi_versions.is_new(spec):
         but = "for CDI %s, which %s does not read" % (spec.format, old)

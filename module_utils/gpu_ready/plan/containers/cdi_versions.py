@@ -15,7 +15,6 @@ FIRST = {"docker": (26, 1), "podman": (5, 1), "containerd": (1, 7, 16)}
 
 
 def spec_readers(facts: Facts, settings: Settings) -> List[Tuple[str, Optional[Tuple[int, ...]]]]:
-    """Return the engines that use a specification in this mode, with their versions."""
     names = docker.configured_engines(settings)
     toolkit = settings.nvidia_container_runtime_mode == "toolkit"
     found: List[Tuple[str, Optional[Tuple[int, ...]]]] = []
@@ -37,7 +36,6 @@ def too_old(facts: Facts, settings: Settings) -> Optional[str]:
 
 
 def is_new(spec: CdiSpecFacts) -> bool:
-    """Return whether a specification needs an engine that reads CDI 0.7.0 or newer."""
     return version_numbers(spec.format or "") >= NEW
 
 

@@ -17,7 +17,6 @@ class ContainerdDecision(NamedTuple):
 
 
 def decide(engine: ContainerdFacts, settings: Settings, mode: str) -> ContainerdDecision:
-    """Return the step that configures containerd for GPUs in a mode, or reverts that (``config.NONE``)."""
     if mode == config.NONE:
         return revert(engine)
     default = settings.nvidia_container_runtime_default
@@ -42,7 +41,6 @@ def decide(engine: ContainerdFacts, settings: Settings, mode: str) -> Containerd
 
 
 def revert(engine: ContainerdFacts) -> ContainerdDecision:
-    """Return the step that reverts our keys where containerd is no longer among the engines."""
     if not engine.installed or engine.rancher:
         return ContainerdDecision(None, [])
     ours = bool(engine.record) or config.DROP_IN in [file.path for file in engine.files]

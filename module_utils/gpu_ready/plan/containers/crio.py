@@ -18,7 +18,6 @@ class CrioDecision(NamedTuple):
 
 
 def decide(facts: Facts, settings: Settings, used: bool) -> CrioDecision:
-    """Return the step that writes our drop-in file and restarts CRI-O; ``used``: CRI-O is among the engines."""
     engine = facts.engines.crio
     if not engine.installed:
         if not used:

@@ -123,7 +123,6 @@ def has_nvidia_default(text: str) -> bool:
 
 
 def missing_runtime(path: str) -> Refusal:
-    """Refuse a default runtime that no program provides: no container could start."""
     return Refusal(
         "default_runtime_impossible",
         "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode has no runtime of that name: no "
@@ -134,7 +133,6 @@ def missing_runtime(path: str) -> Refusal:
 
 
 def is_set(options: DaemonOptions, path: List[str]) -> bool:
-    """Return whether options name a key, whatever its value."""
     value: Any = options
     for key in path:
         if not isinstance(value, dict) or key not in value:
@@ -144,7 +142,6 @@ def is_set(options: DaemonOptions, path: List[str]) -> bool:
 
 
 def value_at(options: DaemonOptions, path: List[str]) -> object:
-    """Return the value at a path of nested mappings, None where there is none."""
     value: Any = options
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
@@ -158,7 +155,6 @@ def set_at(options: DaemonOptions, path: List[str], value: object) -> None:
 
 
 def merged(first: DaemonOptions, second: DaemonOptions) -> DaemonOptions:
-    """Return two nested mappings in one; the second has precedence."""
     found = dict(first)
     for key, value in second.items():
         current = found.get(key)

@@ -17,7 +17,6 @@ DISRUPTION = {"none": NONE, RELOAD: DOCKER_RELOAD, RESTART: DOCKER_RESTART}
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
-    """Return the engine's steps, or why it cannot be configured; none where only other engines are configured."""
     if DOCKER not in configured_engines(settings):
         return Decision()
     packages = docker_packages.decide(facts, settings)
@@ -82,7 +81,6 @@ def read_text(found: DaemonJsonFacts) -> Optional[str]:
 
 
 def flag_conflicts(facts: Facts, options: DaemonOptions) -> List[Refusal]:
-    """Refuse each of these keys of daemon.json that is also a flag of dockerd."""
     return [
         Refusal(
             "daemon_json_flag_conflict",
@@ -96,7 +94,6 @@ def flag_conflicts(facts: Facts, options: DaemonOptions) -> List[Refusal]:
 
 
 def invalid_file(facts: Facts, error: daemon_json.DaemonJsonError) -> Refusal:
-    """Refuse to edit a daemon.json that is not strict JSON."""
     path = facts.docker.daemon_json.path
     return Refusal(
         "daemon_json_invalid",

@@ -14,7 +14,6 @@ CGROUP = "native.cgroupdriver="
 
 
 def requested_options(facts: Facts, settings: Settings) -> DaemonOptions:
-    """Return the keys of docker_engine_daemon_options and those of the log and cgroup variables."""
     found: DaemonOptions = copy.deepcopy(settings.docker_engine_daemon_options)
     if settings.docker_engine_log_driver:
         found["log-driver"] = settings.docker_engine_log_driver
@@ -36,7 +35,6 @@ def log_options(settings: Settings) -> Dict[str, str]:
 
 
 def exec_options(existing: List[object], driver: str) -> List[object]:
-    """Return exec-opts with this cgroup driver; the other options keep their position."""
     option = CGROUP + driver
     drivers = [one for one in existing if str(one).startswith(CGROUP)]
     if drivers == [option]:
@@ -45,7 +43,6 @@ def exec_options(existing: List[object], driver: str) -> List[object]:
 
 
 def read_options(found: DaemonJsonFacts) -> DaemonOptions:
-    """Return the content of daemon.json, {} where it is absent or invalid (other code refuses that)."""
     return {} if found.error else daemon_json.parse(found.text).value
 
 
@@ -53,12 +50,10 @@ def read_options(found: DaemonJsonFacts) -> DaemonOptions:
 
 
 def refusals(settings: Settings, after: DaemonOptions) -> List[Refusal]:
-    """Refuse variables that contradict each other, and log options with which docker would not start."""
     return contradictions(settings) + unfit_log_options(settings, after)
 
 
 def contradictions(settings: Settings) -> List[Refusal]:
-    """Refuse each key of docker_engine_daemon_options for which a variable of its own has another value."""
     free = settings.docker_engine_daemon_options
     found = []
     driver = settings.docker_engine_log_driver
@@ -85,7 +80,6 @@ def contradiction(key: str, variable: str, text: str) -> Refusal:
 
 
 def unfit_log_options(settings: Settings, after: DaemonOptions) -> List[Refusal]:
-    """Refuse options that the log driver does not know: docker would not start with them."""
     driver = after.get("log-driver") or docker.LOG_DRIVER
     known, logs = docker.LOG_OPTIONS.get(str(driver)), after.get("log-opts")
     ours = settings.docker_engine_log_driver or settings.docker_engine_log_options

@@ -96,7 +96,6 @@ def decide(facts: Facts, settings: Settings) -> PackageDecision:
 
 
 def offered_sources(facts: Facts) -> Dict[str, DockerSource]:
-    """Return the docker engines that the catalog knows for the distribution, the preferred one first."""
     entries = (catalog.distro(facts.base.distro).get("docker") or {}) if facts.base.distro else {}
     found = {}
     for name, entry in entries.items():
@@ -162,7 +161,6 @@ def requested_version(settings: Settings) -> Optional[str]:
 
 
 def missing_packages(facts: Facts, target: DockerTarget) -> List[str]:
-    """Return the packages of the engine that are missing or have another version than the requested one."""
     installed = facts.packages.installed
     if target.version is None:
         return [] if target.engine[0] in installed else target.engine
@@ -177,7 +175,6 @@ def has_requested_version(facts: Facts, settings: Settings) -> bool:
 
 
 def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
-    """Return the installed packages that the target excludes: as the catalog lists them, and other engines."""
     own = target.source.package_names
     others = [name for source in offered_sources(facts).values() for name in source.package_names]
     listed = target.source.conflicts + others
@@ -185,7 +182,6 @@ def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
 
 
 def requested_packages(target: DockerTarget) -> List[PackageTarget]:
-    """Return the packages of an engine in the requested version, else in the version that the catalog pins, if any."""
     return [
         one._replace(version=target.version) if target.version is not None and one.name in target.engine else one
         for one in target.source.packages
@@ -203,7 +199,6 @@ def kernel_packages(facts: Facts, target: DockerTarget) -> List[str]:
 
 
 def engine_version(facts: Facts, settings: Settings) -> Optional[str]:
-    """Return the version of the engine when the plan is done, None where it is unknown."""
     target = choose_target(facts, settings)
     if target is None or (facts.docker.installed and not missing_packages(facts, target)):
         return facts.docker.version or None
@@ -214,7 +209,6 @@ def engine_version(facts: Facts, settings: Settings) -> Optional[str]:
 
 
 def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remove: List[str]) -> Step:
-    """Return the step that installs the engine's packages and starts or restarts the service."""
     hold = target.engine if target.version is not None else []
     tools = catalog.distro(facts.base.distro).get("hold_tools") or [] if hold and facts.base.distro else []
     missing_tools = [PackageTarget(name) for name in tools if name not in facts.packages.installed]
@@ -231,18 +225,15 @@ def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remov
 
 
 def start_service(why: str, unhold: List[str], optional: Optional[List[str]] = None) -> Step:
-    """Return the step for the service or holds alone, where no version of packages is requested."""
     params = DockerInstallParams([], optional or [], [], [], unhold, SERVICE, "started")
     return Step("docker_engine.install", why, NONE, params)
 
 
 def silent_engine_reasons(facts: Facts) -> List[str]:
-    """Return the reason to start an engine that does not answer."""
     return [] if facts.docker.active else ["docker is installed, but does not answer on its socket"]
 
 
 def decide_installed(facts: Facts, settings: Settings, target: DockerTarget) -> PackageDecision:
-    """Return what remains to do where the right packages are installed: a start, a pending restart, holds."""
     engine, held = facts.docker, set(facts.packages.held)
     other = settings.docker_engine_source not in ("auto", "none", target.source.name)
     warnings = [other_source_notice(settings, target)] if other else []
@@ -283,7 +274,6 @@ def install_reason(facts: Facts, target: DockerTarget, missing: List[str]) -> st
 
 
 def other_source_notice(settings: Settings, target: DockerTarget) -> Notice:
-    """Warn that the installed engine is kept although another source is named."""
     return Notice(
         "docker_from_elsewhere",
         "%s is installed and is kept, although docker_engine_source is %s"
@@ -312,7 +302,6 @@ def replaced_notice(removed: List[str]) -> Notice:
 
 
 def cannot_change_version(facts: Facts, settings: Settings) -> Refusal:
-    """Refuse to change the version of an engine that is no package of the catalog."""
     engine = facts.docker
     requested, installed = settings.docker_engine_version, engine.version or "of an unknown version"
     if settings.docker_engine_source == "none":

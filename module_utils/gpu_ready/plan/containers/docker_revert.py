@@ -12,7 +12,6 @@ from .runtime_cleanup import CleanupDecision
 
 
 def decide(facts: Facts, settings: Settings, cleanup: CleanupDecision) -> Decision[RuntimeChoice]:
-    """Return the steps that revert our changes of docker; ``cleanup``: what no engine uses any more."""
     engine = facts.docker
     recorded = facts.runtime.manifest.keys
     try:

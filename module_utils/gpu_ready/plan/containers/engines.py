@@ -15,7 +15,6 @@ from .model import SupportFile
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
-    """Return the steps for the engines beside docker, without those that the planner of docker's runtime adds."""
     decided = decide_engines(facts, settings, choices)
     decided.warnings += default_warnings(settings) + kubernetes.unread_files(facts)
     return decided
@@ -75,7 +74,6 @@ def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decisi
 
 
 def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> Tuple[List[Step], List[Refusal]]:
-    """Return the step for the specification, none where docker uses the same one."""
     mode = settings.nvidia_container_runtime_mode
     access = runtime.access_mode(mode, docker_packages.engine_version(facts, settings))
     if engines.DOCKER in docker.configured_engines(settings) and access == cdi_spec.CDI:

@@ -45,7 +45,6 @@ def resolve_engines(facts: Facts, settings: Settings) -> Settings:
 
 
 def unknown_kubelet(facts: Facts, settings: Settings) -> List[Refusal]:
-    """Refuse a host whose kubelet's engine gpu-ready does not configure, unless the engines are named."""
     kubelet = facts.engines.kubernetes
     if settings.nvidia_container_runtime_engines or not kubelet.kind or kubelet.engine:
         return []
@@ -58,7 +57,6 @@ def unknown_kubelet(facts: Facts, settings: Settings) -> List[Refusal]:
 
 
 def unread_files(facts: Facts) -> List[Notice]:
-    """Warn of files of older toolkits that no engine reads."""
     return [
         Notice(
             "drop_in_not_read",
@@ -102,7 +100,6 @@ def decide(facts: Facts, settings: Settings, name: str) -> KubernetesDecision:
 
 
 def impossible(kubelet: KubernetesFacts, settings: Settings, cdi_enabled: bool, default_runtime: str) -> List[Refusal]:
-    """Return why k3s or RKE2 cannot get what is requested."""
     name, mode = kubelet.kind, settings.nvidia_container_runtime_mode
     directory = "/etc/rancher/" + name
     found = []

@@ -16,7 +16,6 @@ LEFT = ("/var/lib/nvidia-docker", "/etc/docker/plugins/nvidia-docker.spec")
 
 
 def decide(facts: Facts, settings: Settings) -> Decision[None]:
-    """Return the step that removes NVIDIA's abandoned products, or why it is refused."""
     installed = facts.packages.installed
     packages = [name for name in (DOCKER1, DOCKER2) if name in installed]
     legacy = facts.runtime.legacy
@@ -49,7 +48,6 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
 
 
 def abandoned(names: str) -> Refusal:
-    """Refuse to work beside a product that nobody maintains, or to replace it without permission."""
     return Refusal(
         "legacy_nvidia_docker",
         "%s is installed, which NVIDIA has abandoned and which owns parts of docker's configuration" % names,
@@ -58,7 +56,6 @@ def abandoned(names: str) -> Refusal:
 
 
 def kept(names: str) -> Notice:
-    """Warn of a product that nobody maintains and that does no harm."""
     return Notice(
         "legacy_nvidia_docker",
         "%s is installed, which NVIDIA has abandoned. It stays" % names,
@@ -67,7 +64,6 @@ def kept(names: str) -> Notice:
 
 
 def unpackaged(plugin: str) -> Refusal:
-    """Refuse to remove a program of no package."""
     return Refusal(
         "legacy_nvidia_docker",
         "%s of nvidia-docker 1.0 exists, but belongs to no package" % plugin,
@@ -95,7 +91,6 @@ def volume_used(legacy: LegacyFacts) -> Refusal:
 
 
 def conffile(path: str) -> Notice:
-    """Warn that dpkg counts daemon.json as a file of the removed package."""
     return Notice(
         "legacy_conffile",
         "%s stays, but dpkg counts it as configuration of nvidia-docker2: purging that package later deletes it" % path,

@@ -54,7 +54,6 @@ daemon/nvidia_linux.go). ``runtimes`` is a key that it reloads."""
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[RuntimeChoice]:
-    """Return the runtime's steps for docker, or why this mode cannot work with this engine."""
     if docker.DOCKER not in docker.configured_engines(settings):
         return docker_revert.decide(facts, settings, cleanup(facts, settings))
     mode = settings.nvidia_container_runtime_mode
@@ -101,7 +100,6 @@ def restart_waits(facts: Facts, settings: Settings) -> bool:
 
 
 def restart_later() -> Notice:
-    """Warn that ``--gpus`` does not work yet."""
     return Notice(
         "docker_restart_later",
         "docker is not restarted, because that would stop its containers: `docker run --gpus` works after its next "
@@ -146,7 +144,6 @@ def cleanup(facts: Facts, settings: Settings) -> CleanupDecision:
 
 
 def files_of_docker(mode: str, access: str) -> List[str]:
-    """Return our files and directories that docker uses in a mode."""
     if access == TOOLKIT:
         return []
     files = [driver_volume.ROOT] if access == VOLUME else [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED]
@@ -154,7 +151,6 @@ def files_of_docker(mode: str, access: str) -> List[str]:
 
 
 def files_of_others(settings: Settings, mode: str, access: str) -> List[str]:
-    """Return our files that other engines use, whatever docker uses."""
     names = docker.configured_engines(settings)
     if "podman" not in names and ("containerd" not in names or mode == TOOLKIT):
         return []
@@ -165,7 +161,6 @@ def files_of_others(settings: Settings, mode: str, access: str) -> List[str]:
 
 
 def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> List[Refusal]:
-    """Refuse a mode that cannot work with the engine, the GPUs or the other settings."""
     found = cdi_spec.mig_refusals(facts, mode)
     version = docker_packages.engine_version(facts, settings)
     if mode == CDI and version and engines.capabilities(version).cdi == "none":
@@ -221,7 +216,6 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
 
 
 def toolkit_repository(facts: Facts) -> str:
-    """Return the repository of the toolkit's packages for a distribution."""
     key = facts.base.distro
     return str((catalog.distro(key).get("container_toolkit") if key else None) or REPOSITORY)
 
@@ -230,7 +224,6 @@ def toolkit_repository(facts: Facts) -> str:
 
 
 def volume_steps(facts: Facts, choices: Choices) -> Tuple[List[Step], List[Refusal]]:
-    """Return the step that writes the driver volume, where none fits the driver of the plan."""
     volume = facts.runtime.volume
     files = cdi_spec.native_files(facts, NATIVE)
     if volume.exists and driver_volume.ROOT not in facts.runtime.manifest.directories:
@@ -248,7 +241,6 @@ def volume_steps(facts: Facts, choices: Choices) -> Tuple[List[Step], List[Refus
 
 
 def foreign_volume() -> Refusal:
-    """Refuse to write to a directory that gpu-ready did not create."""
     return Refusal(
         "driver_volume_conflict",
         "%s exists, but gpu-ready did not create it" % driver_volume.ROOT,

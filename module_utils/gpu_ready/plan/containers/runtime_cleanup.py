@@ -52,7 +52,6 @@ def decide(facts: Facts, settings: Settings, used: List[str]) -> CleanupDecision
 
 
 def existing_files(facts: Facts) -> Set[str]:
-    """Return the files and directories of any mode that exist, whoever added them."""
     runtime = facts.runtime
     found = {spec.path for spec in runtime.specs}
     found |= {cdi.BOOT_NODES} if runtime.boot_nodes is not None else set()
@@ -63,7 +62,6 @@ def existing_files(facts: Facts) -> Set[str]:
 
 
 def unused_files(facts: Facts, used: List[str], toolkit_removed: bool, mode: str) -> Set[str]:
-    """Return our files and directories that no engine needs."""
     manifest = facts.runtime.manifest
     ours = existing_files(facts) & set(manifest.files + manifest.directories)
     found = ours - set(used)
@@ -78,7 +76,6 @@ def unused_files(facts: Facts, used: List[str], toolkit_removed: bool, mode: str
 
 
 def our_toolkit_packages(facts: Facts) -> List[str]:
-    """Return the toolkit's packages that gpu-ready installed and that are still installed."""
     ours, installed = facts.runtime.manifest.packages, facts.packages.installed
     if TOOLKIT_PACKAGES[0] not in ours:
         return []
@@ -86,7 +83,6 @@ def our_toolkit_packages(facts: Facts) -> List[str]:
 
 
 def facts_after(facts: Facts, removed: Set[str], toolkit_removed: bool) -> Facts:
-    """Return the host as it is after the cleanup."""
     runtime = facts.runtime
     runtime = runtime._replace(
         specs=[spec for spec in runtime.specs if spec.path not in removed],

@@ -67,7 +67,6 @@ def _install_and_arrange(
     todo: List[ToolkitRequest],
     warnings: List[Notice],
 ) -> Decision[CudaChoice]:
-    """Return the steps that install toolkits, make one of them the default and then remove others."""
     facts, settings = given.facts, given.settings
     chosen = [request.version for request in requested]
     default = requests.requested_default(settings) or max(chosen, key=versions.key)
@@ -98,7 +97,6 @@ def _install_and_arrange(
 
 
 def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
-    """Return the decision for source none: toolkits stay as they are, but for those of cuda_toolkit_remove."""
     facts, stay = given.facts, sorted(given.complete, key=versions.key)
     choice = CudaChoice(NONE, _toolkit_choices(stay, given.complete), None)
     removal = steps.removal(facts, given.removed)
@@ -118,7 +116,6 @@ def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
 
 
 def complete_toolkits(facts: Facts) -> List[ToolkitFacts]:
-    """Return the complete toolkits of the host, from any source."""
     others = (toolkit_names.PARTIAL, toolkit_names.ALIAS)
     return [toolkit for toolkit in facts.cuda.toolkits if toolkit.origin not in others]
 
@@ -166,7 +163,6 @@ def unsupported_gpu(cards: Dict[str, str], compute: Tuple[str, ...]) -> Optional
 
 
 def supported_toolkits(facts: Facts, driver: Optional[str]) -> List[str]:
-    """Return the toolkits of the catalog that driver and GPUs support, ascending."""
     cards = gpus_by_compute(facts)
     return [
         toolkit.version
@@ -193,7 +189,6 @@ def _catalog_toolkit(version: str) -> Optional[catalog.Toolkit]:
 
 
 def _needs_no_catalog(given: ToolkitInput, request: ToolkitRequest) -> bool:
-    """Return whether a toolkit is installed, or the operator has its installer."""
     own = requests.own_installers(given.settings)[0]
     return request.version in given.complete or (
         given.source == RUNFILE and request.version in [toolkit_names.series(one) for one in own]
@@ -233,7 +228,6 @@ def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refu
 
 
 def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notice]:
-    """Warn of a toolkit whose support is not checked because the catalog does not know it."""
     if _catalog_toolkit(request.version) is not None:
         return []
     message = "the catalog of %s does not know CUDA %s: whether driver and GPUs support it is not checked"
@@ -279,7 +273,6 @@ def _available_versions(given: ToolkitInput) -> List[str]:
 
 
 def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
-    """Refuse to install over another kind of installation in the same directory."""
     facts, version = given.facts, request.version
     installed = given.complete.get(version)
     remove_first = 'remove it first (cuda_toolkit_remove: ["%s"])' % version
@@ -319,7 +312,6 @@ def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refus
 
 
 def _source_refusals(given: ToolkitInput, todo: List[ToolkitRequest]) -> List[Refusal]:
-    """Refuse toolkits that the source does not offer."""
     if given.source == RUNFILE:
         missing = [request for request in todo if requests.find_installer(request, given.settings) is None]
         return [_no_installer(request) for request in missing]
@@ -380,7 +372,6 @@ def _none_fits(given: ToolkitInput) -> Notice:
 
 
 def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> List[Refusal]:
-    """Refuse a default or a profile that names a missing toolkit."""
     refusals = []
     existing = chosen + sorted(given.complete)
     profile = requests.requested_profile(given.settings)

@@ -42,7 +42,6 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Cudnn
 
 
 def contradictions(settings: Settings) -> List[Refusal]:
-    """Refuse settings that contradict each other, and an archive from a server without a checksum."""
     given, requested = settings.cudnn_archive, cudnn_fit.requested_version(settings)
     if not given:
         return []
@@ -110,7 +109,6 @@ def _decide_archives(facts: Facts, settings: Settings, targets: List[CudnnTarget
 def _nvidia_archive(
     facts: Facts, settings: Settings, target: CudnnTarget
 ) -> Tuple[Optional[CudnnArchive], List[Finding]]:
-    """Return the archive of NVIDIA's server for a toolkit."""
     pick = cudnn_fit.pick_release(facts, cudnn_fit.requested_version(settings), target)
     if pick.version is None:
         return None, pick.findings

@@ -22,7 +22,6 @@ class CudnnTarget(NamedTuple):
 
     @property
     def major(self) -> str:
-        """The CUDA major version."""
         return self.version.split(".")[0]
 
 
@@ -35,7 +34,6 @@ class Pick(NamedTuple):
 
 
 def requested_version(settings: Settings) -> str:
-    """Return the requested version, "" where the planner chooses."""
     version = settings.cudnn_version
     return "" if version == "auto" else version
 
@@ -103,7 +101,6 @@ def unknown_release(version: str) -> Notice:
 
 
 def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit: str) -> List[Refusal]:
-    """Refuse a release that is made for another CUDA, or that no longer supports a GPU of the host."""
     newest = newest_for(facts, toolkit)
     remedy = (
         "set cudnn_version to %s, the newest that works for CUDA %s here" % (newest, toolkit)
@@ -120,7 +117,6 @@ def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit
 
 
 def newest_for(facts: Facts, toolkit: str) -> Optional[str]:
-    """Return the newest release of the catalog for a toolkit that supports every GPU of the host."""
     cards = cuda.gpus_by_compute(facts)
     major = toolkit.split(".")[0]
     fitting = [

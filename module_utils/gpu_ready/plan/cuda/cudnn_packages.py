@@ -42,7 +42,6 @@ class PackageGroup(NamedTuple):
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices, targets: List[CudnnTarget]) -> Decision[CudnnChoice]:
-    """Return the packages for the CUDA majors of the toolkits, and the steps to them."""
     named = [target for target in targets if target.named] or targets
     source, refusals = _repository(facts, settings, choices)
     groups, group_of, findings = _package_groups(facts, settings, named)
@@ -67,7 +66,6 @@ def decide(facts: Facts, settings: Settings, choices: Choices, targets: List[Cud
 
 
 def archive_removal(facts: Facts, settings: Settings) -> List[Step]:
-    """Return the step that removes our archives from all toolkits once the packages are installed."""
     removed = settings.cuda_toolkit_remove
     recorded = sorted(one for one, found in facts.cudnn.items() if found.recorded and one not in removed)
     reason = "CUDA %s has cuDNN from an archive, and cudnn_source is package" % " and ".join(recorded)
@@ -81,7 +79,6 @@ def archive_removal(facts: Facts, settings: Settings) -> List[Step]:
 def _package_groups(
     facts: Facts, settings: Settings, targets: List[CudnnTarget]
 ) -> Tuple[List[PackageGroup], Dict[str, PackageGroup], List[Finding]]:
-    """Return the groups of packages, and which of them each toolkit uses."""
     groups: Dict[Tuple[str, str], PackageGroup] = {}
     group_of: Dict[str, PackageGroup] = {}
     findings: List[Finding] = []
@@ -126,7 +123,6 @@ def _package_kind(facts: Facts) -> str:
 
 
 def _one_cuda_refusals(groups: List[PackageGroup], group_of: Dict[str, PackageGroup]) -> List[Refusal]:
-    """Refuse packages of two CUDA majors where they exclude each other."""
     refusals = []
     for line in sorted({group.line for group in groups}):
         majors = sorted(group.cuda for group in groups if group.line == line)
@@ -155,7 +151,6 @@ def _conflicting_packages(facts: Facts, groups: List[PackageGroup]) -> List[str]
 
 
 def _foreign_refusals(facts: Facts, groups: List[PackageGroup]) -> List[Refusal]:
-    """Refuse to remove packages that gpu-ready did not install."""
     foreign = [name for name in _conflicting_packages(facts, groups) if name not in facts.cudnn_packages.ours]
     if not foreign:
         return []
@@ -233,7 +228,6 @@ def _package_reason(
 def _repository(
     facts: Facts, settings: Settings, choices: Choices
 ) -> Tuple[Optional[RepositoryRequest], List[Refusal]]:
-    """Return NVIDIA's repository, or the refusal where there is none for this distribution."""
     key = facts.base.distro
     entry = catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE) if key else None
     if entry is None:
@@ -244,7 +238,6 @@ def _repository(
 
 
 def _adds_repository(facts: Facts, choices: Choices) -> bool:
-    """Return whether an earlier step of the driver or the toolkits adds the repository."""
     if choices.driver is not None and choices.driver.source == REPOSITORY_SOURCE and not choices.driver.satisfied:
         return True
     if choices.cuda is None or choices.cuda.source != "repo":

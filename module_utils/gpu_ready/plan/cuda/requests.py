@@ -27,7 +27,6 @@ class ToolkitRequest(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The request as it was written."""
         return self.release or self.version
 
 
@@ -48,7 +47,6 @@ class Installer(NamedTuple):
 
 
 def requested_toolkits(settings: Settings) -> List[ToolkitRequest]:
-    """Return cuda_toolkit_versions without duplicates, in order; [] where the planner chooses."""
     found: List[ToolkitRequest] = []
     for text in settings.cuda_toolkit_versions:
         version = names.series(text)
@@ -61,12 +59,10 @@ def requested_toolkits(settings: Settings) -> List[ToolkitRequest]:
 
 
 def versions_to_remove(settings: Settings) -> List[str]:
-    """Return cuda_toolkit_remove without duplicates, ascending."""
     return sorted(set(settings.cuda_toolkit_remove), key=versions.key)
 
 
 def requested_default(settings: Settings) -> str:
-    """Return the requested default toolkit, "" where the planner chooses."""
     value = settings.cuda_toolkit_default
     return "" if value == "auto" else value
 
@@ -142,7 +138,6 @@ def installer_parameters(request: ToolkitRequest, found: Installer) -> Installer
 
 
 def contradictions(settings: Settings) -> List[Refusal]:
-    """Refuse settings that contradict each other on any host."""
     found = []
     installs = settings.cuda_toolkit_source != NONE
     requests = requested_toolkits(settings) if installs else []

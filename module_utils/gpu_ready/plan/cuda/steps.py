@@ -37,7 +37,6 @@ def difference(request: ToolkitRequest, installed: Optional[ToolkitFacts]) -> st
 
 
 def missing_repositories(facts: Facts, settings: Settings, choices: Choices, identity: str) -> List[RepositoryRequest]:
-    """Return NVIDIA's repository where the host does not have it and no step of the driver adds it."""
     driver = choices.driver
     if driver is not None and driver.source == "cuda_repo" and not driver.satisfied:
         return []
@@ -108,14 +107,12 @@ def write_profile(facts: Facts, prefix: Optional[str]) -> List[Step]:
 
 
 def profile_names_toolkit(facts: Facts, versions: List[str]) -> bool:
-    """Return whether our profile of login shells names the directory of one of these toolkits."""
     found = facts.cuda.profile
     pinned = [profile.files(names.toolkit_path(version)) for version in versions]
     return any(found.get(path) == text for files in pinned for path, text in files.items())
 
 
 def removal(facts: Facts, versions: List[str]) -> List[Step]:
-    """Return the step that removes those of the toolkits that exist, packages and installers alike."""
     directories = [toolkit.version for toolkit in facts.cuda.toolkits]
     parts = {version: names.packages_of_toolkit(version, facts.packages.installed) for version in versions}
     existing = [version for version in versions if version in directories or parts[version]]

@@ -91,7 +91,6 @@ def services_started_later(facts: Facts, settings: Settings, choices: Choices) -
 
 
 def is_chosen(module: ModuleFacts, driver: DriverChoice) -> bool:
-    """True if a module has the chosen version and flavour."""
     return matches_choice(module.version, driver) and module.flavour in (None, driver.flavour)
 
 
@@ -110,7 +109,6 @@ def blocking_processes(facts: Facts, in_pods: bool = False) -> List[str]:
 
 
 def left_to_operator(reason: str) -> Notice:
-    """Return the warning that the operator has to activate the driver."""
     return Notice(
         "not_activated",
         "%s, and gpu_ready_activation is none" % reason,

@@ -106,7 +106,6 @@ def requested_pairs(device: str, request: DriverRequest) -> FrozenSet[Pair]:
 
 
 def pairs_of_host(gpus: List[GpuFacts], request: DriverRequest) -> Set[Pair]:
-    """Return the (branch, flavour) pairs that drive every GPU of a host."""
     sets = [requested_pairs(gpu.device, request) for gpu in gpus]
     return set(frozenset.intersection(*sets)) if sets else set()
 
@@ -123,7 +122,6 @@ def lesser_flavour(choice: Candidate, possible: Set[Pair], gpus: List[GpuFacts])
 
 
 def installed_pair(facts: Facts) -> Optional[Pair]:
-    """Return branch and flavour of the driver on disk."""
     disk = facts.driver.on_disk
     if not disk or not disk.version or not disk.flavour:
         return None
@@ -151,7 +149,6 @@ def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> Li
 
 
 def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], data: Distribution) -> List[Candidate]:
-    """Return the drivers that drive every GPU and fit the request, the best first."""
     recorded = recorded_candidate(request, data)
     if recorded:
         return [recorded]
@@ -198,7 +195,6 @@ def keeps_kernel_packages(facts: Facts, data: Distribution, candidate: Candidate
 
 
 def has_kernel_packages(facts: Facts) -> bool:
-    """True if driver packages with modules for one kernel are installed."""
     return any(OF_KERNEL.search(name) for name in facts.driver.packages)
 
 
@@ -221,7 +217,6 @@ def recorded_candidate(request: DriverRequest, data: Distribution) -> Optional[C
 
 
 def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:
-    """Return those of the possible pairs that fit the request."""
     return {pair for pair in possible if request.branch in (None, pair[0]) and request.flavour in (None, pair[1])}
 
 
@@ -260,7 +255,6 @@ def can_manage_switches(facts: Facts, data: Distribution, source: str, branch: i
 
 
 def is_installed(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
-    """True if the installed driver is such a one. It is then kept."""
     state = facts.driver
     if state.origin != candidate.source or installed_pair(facts) != (candidate.branch, candidate.flavour):
         return False

@@ -20,7 +20,6 @@ from .steps import is_foreign
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
-    """Return the driver and the steps to it, or every reason why there is none."""
     request = candidates.parse_request(settings)
     gpus = served_gpus(facts)
     warnings = driver_refusals.unknown_warnings(gpus)
@@ -51,7 +50,6 @@ def complete(
     data: Distribution,
     warnings: List[Notice],
 ) -> Decision[DriverChoice]:
-    """Return the steps to a driver; ``picked``: None for the installed one."""
     refusals = install_refusals(facts, settings, driver, picked, data)
     managed = driver_refusals.managed_host(facts.base.managed_by)
     if managed and not refusals and parameters.parameter_steps(facts, settings, data):
@@ -72,7 +70,6 @@ def complete(
 
 
 def driver_as_found(facts: Facts) -> DriverChoice:
-    """Return the choice for nvidia_driver_source "none": the driver that is present, which is left as it is."""
     module = facts.driver.on_disk or facts.driver.loaded
     return DriverChoice(
         source="none",
@@ -200,7 +197,6 @@ def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -
 def install_refusals(
     facts: Facts, settings: Settings, driver: DriverChoice, picked: Optional[Candidate], data: Distribution
 ) -> List[Refusal]:
-    """Return what forbids the installation of the chosen driver, [] if it is installed."""
     if driver.satisfied:
         return []
     managed = driver_refusals.managed_host(facts.base.managed_by, settings.nvidia_driver_replace_foreign)

@@ -39,7 +39,6 @@ def requested(settings: Settings) -> Dict[str, str]:
 
 
 def assignments(text: str) -> List[Assignment]:
-    """Return what a file of modprobe.d sets, in order."""
     return [
         Assignment(name, value.strip('"'), text.count("\n", 0, line.start()) + 1)
         for line in LINE.finditer(text)
@@ -80,7 +79,6 @@ def file_content(facts: Facts, desired: Dict[str, str]) -> str:
 
 
 def parameter_steps(facts: Facts, settings: Settings, data: Distribution) -> List[Step]:
-    """Return the step that writes our file of modprobe.d, or deletes it where nothing is requested any more."""
     desired = requested(settings)
     before, after = facts.driver.options.get(PATH, ""), file_content(facts, desired)
     if before == after:
@@ -112,7 +110,6 @@ def outdated(facts: Facts, desired: Dict[str, str]) -> List[str]:
 
 
 def parameter_refusals(facts: Facts, settings: Settings, driver: DriverChoice) -> List[Refusal]:
-    """Return why parameters cannot be set: others set them, or the installed driver does not take them."""
     desired = requested(settings)
     found = [
         Refusal(

@@ -78,7 +78,6 @@ def image_based() -> Refusal:
 
 
 def driver_missing(facts: Facts) -> List[Refusal]:
-    """Refuse a host without a driver if nvidia_driver_source is none: nothing could be verified."""
     if facts.driver.on_disk or facts.driver.loaded:
         return []
     return [
@@ -205,7 +204,6 @@ def flavour_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set
 
 
 def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, requested: Set[Pair]) -> List[Refusal]:
-    """Return why the requested source, or any, has no such driver."""
     pretty = data["pretty"]
     known = driver_sources.source_names(data)
     if request.source is not None and request.source not in known:
@@ -423,7 +421,6 @@ def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: List[str]
 
 
 def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Refusal:
-    """Refuse to mix two drivers."""
     state = facts.driver
     origins = {
         "runfile": "a .run installer (%s)" % state.runfile,
@@ -476,7 +473,6 @@ def vgpu_guest(gpu: GpuFacts) -> Refusal:
 
 
 def secure_boot_unsigned(boot: SecureBootFacts, candidate: Candidate, data: Distribution) -> Refusal:
-    """Refuse a module that the kernel would reject, before anything is changed."""
     signed = [
         source
         for source in driver_sources.source_names(data)
@@ -509,7 +505,6 @@ def secure_boot_unsigned(boot: SecureBootFacts, candidate: Candidate, data: Dist
 
 
 def disk_full(facts: Facts) -> List[Refusal]:
-    """Refuse where the packages and the module build would fill a file system."""
     free = [(path, facts.base.disk.get(path)) for path in ("/usr", "/var")]
     return [
         Refusal(

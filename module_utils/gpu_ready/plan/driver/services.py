@@ -73,7 +73,6 @@ def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[S
 
 
 def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
-    """Return the step that installs and starts the fabric manager on a host with NVSwitches."""
     switches = facts.base.nvswitches
     name = fabricmanager_name(facts, driver, data) if switches else None
     if name is None:
@@ -122,7 +121,6 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
 
 
 def missing_imex_warnings(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Notice]:
-    """Warn of a node in an IMEX domain whose driver source has no IMEX."""
     if not facts.driver.imex.member or driver_sources.companion_package(
         data, driver.source, "imex", driver.branch or 0
     ):
@@ -157,7 +155,6 @@ def must_wait(facts: Facts, driver: DriverChoice, name: str) -> bool:
 
 
 def persistence_left_off() -> Notice:
-    """Warn of persistence mode that stays off for the sake of running containers."""
     return Notice(
         "persistence_off",
         "no daemon keeps persistence mode on, and none is started while containers with GPUs run: they could lose them",
@@ -186,7 +183,6 @@ def needs_hold(facts: Facts, name: str, hold: bool) -> bool:
 
 
 def fits_driver(facts: Facts, driver: DriverChoice, name: str) -> bool:
-    """True if a package of the driver's version is installed beside the chosen driver."""
     version = facts.packages.installed.get(name)
     disk = facts.driver.on_disk
     return bool(driver.satisfied and version and disk and versions.upstream(version) == disk.version)

@@ -172,7 +172,6 @@ def matching_packages(facts: Facts, data: Distribution) -> List[str]:
 
 
 def missing_build_tools(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
-    """Return the missing tools of a module build. Packages depend on DKMS, an installer does not."""
     listed = list(data.get("build_tools") or [])
     if not facts.base.compiler:
         return listed
@@ -241,7 +240,6 @@ def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
 
 
 def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
-    """Return the steps that install, upgrade, downgrade or change the flavour of a driver of packages."""
     state = facts.driver
     if driver.extends:
         return [extension_step(facts, driver)]
@@ -307,7 +305,6 @@ def installed_parts(facts: Facts) -> List[str]:
 
 
 def installed_fabricmanager(facts: Facts) -> Optional[str]:
-    """Return the installed package of the fabric manager, whoever published it."""
     return next((name for name in sorted(facts.packages.installed) if FABRICMANAGER_PACKAGE.match(name)), None)
 
 
@@ -361,7 +358,6 @@ def package_version(name: str, driver: DriverChoice, data: Distribution) -> Opti
 
 
 def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> List[Step]:
-    """Return the step that compares the source's own detector with the catalog, where it has one."""
     tool = entry.get("detect")
     if not tool:
         return []
@@ -443,7 +439,6 @@ def matches_choice(version: str, driver: DriverChoice) -> bool:
 
 
 def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str:
-    """Return why the driver has to be installed; ``others`` are packages of another driver."""
     state = facts.driver
     disk = state.on_disk
     target = "driver %s (%s)" % (driver.version or "branch %d" % (driver.branch or 0), driver.flavour)

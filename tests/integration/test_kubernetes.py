@@ -320,7 +320,7 @@ def test_values_of_the_operator_are_written_and_the_dra_driver_needs_a_newer_kub
     assert run.rc == 0 and "helm upgrade --install gpu-operator" in run.screen
     assert (kube.fleet.directory / "manifests/gpu-operator-values.yml").exists()
     refused = kube.play("operator", gpu_kubernetes_dra=True)
-    assert refused.rc != 0 and "needs Kubernetes 1.34.2 or newer (the server is v" in refused.failures(FIRST)
+    assert refused.rc != 0 and "needs Kubernetes 1.34.2 or newer (the server is v1.20.2)" in refused.failures(FIRST)
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ from gpu_ready.facts.model import (
     SecureBootFacts,
     YumFacts,
 )
-from gpu_ready.packaging import apt_sources
+from gpu_ready.packaging import apt_components
 from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
 from gpu_ready.plan import compose
 from gpu_ready.plan.driver import parameters
@@ -210,7 +210,7 @@ def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> 
     if params.get("components"):
         codename = catalog.distro(after["base"]["distro"])["codename"]
         for path, text in after["apt"]["sources"].items():
-            after["apt"]["sources"][path] = apt_sources.enable_components(
+            after["apt"]["sources"][path] = apt_components.enable_components(
                 path, text, params["components"], codename
             ).after
     for section in params.get("enable") or []:

@@ -5,7 +5,7 @@ from gpu_ready.base.host import Result
 from gpu_ready.facts import collect
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import AptFacts, YumFacts
-from gpu_ready.packaging import rpm, yum_repos
+from gpu_ready.packaging import rpm, yum_repos, yum_sections
 from gpu_ready.packaging.family import uses_rpm
 from gpu_ready.packaging.repository import format_repo_file, parse_repository
 
@@ -84,11 +84,11 @@ REPO = "# ours\n[baseos]\nname=BaseOS\nenabled=1\n\n[crb]\nname=CRB\nenabled = 0
 
 def test_sections_are_switched_and_every_other_byte_stays() -> None:
     assert yum_repos.parse_sections(REPO) == {"baseos": True, "crb": False, "crb-source": False, "always": True}
-    after = yum_repos.enable_sections(REPO, ["crb", "baseos"])
+    after = yum_sections.enable_sections(REPO, ["crb", "baseos"])
     assert after == REPO.replace("enabled = 0 ", "enabled = 1 ")
-    assert yum_repos.disable_sections(after, ["crb"]) == REPO
+    assert yum_sections.disable_sections(after, ["crb"]) == REPO
     crlf = REPO.replace("\n", "\r\n")
-    assert yum_repos.disable_sections(yum_repos.enable_sections(crlf, ["crb"]), ["crb"]) == crlf
+    assert yum_sections.disable_sections(yum_sections.enable_sections(crlf, ["crb"]), ["crb"]) == crlf
 
 
 def test_a_repository_of_ours_names_its_key() -> None:

@@ -1,4 +1,4 @@
-"""The distribution's own package sources, one-line and deb822: components added and removed, every other byte kept."""
+"""The distribution's own package sources, one-line and deb822: their entries, and edits that keep every other byte."""
 
 import re
 from typing import Callable, List, NamedTuple, Sequence, Set, Tuple
@@ -9,14 +9,6 @@ from .locations import url_location
 
 MAIN_FILE = "/etc/apt/sources.list"
 DIRECTORY = "/etc/apt/sources.list.d"
-
-
-class SourcesChange(NamedTuple):
-    """A sources file before and after; ``entries`` is the number of the distribution's entries in it."""
-
-    before: str
-    after: str
-    entries: int
 
 
 def distribution_entries(entries: Sequence["SourceEntry"], codename: str) -> List["SourceEntry"]:
@@ -46,10 +38,6 @@ def is_main_entry(entry: "SourceEntry", codename: str) -> bool:
     if entry.signed_by and not entry.signed_by.startswith("-----"):
         return any(name in entry.signed_by for name in known["keyrings"])
     return any(re.search(known["path"], uri) and not re.search(known["not"], uri) for uri in entry.uris)
-
-
-def missing_names(present: List[str], names: List[str]) -> List[str]:
-    return [name for name in names if name not in present]
 
 
 ONE_LINE = re.compile(
@@ -132,29 +120,6 @@ def nothing(_: SourceEntry) -> List[str]:
     return []
 
 
-def enable_components(
-    path: str, text: str, names: List[str], codename: str, others: Sequence[SourceEntry] = ()
-) -> SourcesChange:
-    """Add components to the distribution's own entries of a sources file; ``others``: the entries of other files.
-
-    What an entry of the same archive and suite has already is not added: apt warns of it on every call.
-    """
-    enabled = []  # type: List[SourceEntry]
-    own = distribution_entries([*parse_entries(path, text), *others], codename)
-
-    def add(entry: SourceEntry) -> List[str]:
-        if not is_main_entry(entry, codename):
-            return []
-        enabled.append(entry)
-        offered = [one.components for one in own if locations(entry) <= locations(one)]
-        chosen = missing_names([*entry.components, *[name for part in offered for name in part]], names)
-        own.append(entry._replace(components=chosen))
-        return chosen
-
-    after = edit(path, text, add, nothing)
-    return SourcesChange(text, after, len(enabled))
-
-
 def parse_entries(path: str, text: str) -> List[SourceEntry]:
     found = []  # type: List[SourceEntry]
 
@@ -164,23 +129,3 @@ def parse_entries(path: str, text: str) -> List[SourceEntry]:
 
     edit(path, text, note, nothing)
     return found
-
-
-def disable_components(path: str, text: str, before: str, names: List[str], codename: str) -> str:
-    """Remove what :func:`enable_components` added to ``before``, and nothing that others wrote since.
-
-    An entry is identified by its URIs and suites; by its suites alone where no entry has these URIs (another mirror).
-    """
-    enabled = enable_components(path, before, names, codename).after
-    if text == enabled:
-        return before
-    pairs = zip(parse_entries(path, before), parse_entries(path, enabled))  # noqa: B905 - strict= is younger than the hosts' Python
-    added = [(was.uris, was.suites, missing_names(was.components, now.components)) for was, now in pairs]
-    existing = [(entry.uris, entry.suites) for entry in parse_entries(path, text)]
-
-    def remove(entry: SourceEntry) -> List[str]:
-        known = [names for uris, suites, names in added if (uris, suites) == (entry.uris, entry.suites)]
-        moved = [names for uris, suites, names in added if suites == entry.suites and (uris, suites) not in existing]
-        return (known or moved or [[]])[0]
-
-    return edit(path, text, nothing, remove)

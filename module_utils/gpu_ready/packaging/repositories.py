@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 from ..base import download, files, manifest, manifest_notes, validation, work_directories
 from ..base.errors import GpuReadyError
 from ..base.host import Host
-from . import apt, apt_sources, dnf, openpgp, pinned_key, rpm, shipped_keys, yum_repos
+from . import apt, apt_components, apt_sources, dnf, openpgp, pinned_key, rpm, shipped_keys, yum_repos, yum_sections
 from .manager import Manager, PackageError
 from .repository import Repository, format_deb822, format_preferences, format_repo_file, parse_repository
 
@@ -80,7 +80,7 @@ def plan_edits(host: Host, request: Request) -> Edits:
         edits = edits._replace(component_files=list(texts), codename=codename)
     if request.sections:
         for path, names in plan_sections(host, request.sections).items():
-            edits.files[path] = yum_repos.enable_sections(host.read(path) or "", names).encode("utf-8")
+            edits.files[path] = yum_sections.enable_sections(host.read(path) or "", names).encode("utf-8")
             edits.sections[path] = names
     for repository in request.repositories:
         repository = with_fingerprint(repository)
@@ -115,7 +115,7 @@ def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], st
     texts = {path: host.read(path) or "" for path in sources_files(host)}
     for path, content in texts.items():
         others = [entry for other in texts if other != path for entry in apt_sources.parse_entries(other, texts[other])]
-        change = apt_sources.enable_components(path, content, names, match.group(1), others)
+        change = apt_components.enable_components(path, content, names, match.group(1), others)
         entries += change.entries
         if change.before != change.after:
             found[path] = change.after.encode("utf-8")
@@ -232,12 +232,12 @@ def apply_edits(
     keys = note_rpm_keys(host, rpms) if rpms else []
     adopted = {one.adopted: describe_adopted(one) for one in rpms if one.adopted}
     manifest.note("adopted", adopted)
-    subscriptions = edits.sections.get(yum_repos.SUBSCRIPTIONS, []) if host.which("subscription-manager") else []
+    subscriptions = edits.sections.get(yum_sections.SUBSCRIPTIONS, []) if host.which("subscription-manager") else []
     try:
         # Keyrings first: the package manager must never see sources without their key.
         keyrings = [repository.keyring for repository in edits.repositories]
         for path in sorted(edits.files, key=lambda path: (path not in keyrings, path)):
-            if path != yum_repos.SUBSCRIPTIONS or not subscriptions:
+            if path != yum_sections.SUBSCRIPTIONS or not subscriptions:
                 write_or_delete(path, edits.files[path])
         if subscriptions:
             switch_subscriptions(host, "enable", subscriptions)

@@ -1,4 +1,4 @@
-"""Files of /etc/yum.repos.d: what they enable; sections switched on and off with every other byte kept."""
+"""Files of /etc/yum.repos.d: their sections, and what these enable."""
 
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -8,8 +8,6 @@ from .locations import split_list, url_location
 
 DIRECTORY = "/etc/yum.repos.d"
 KEYRINGS = "/etc/pki/rpm-gpg"
-SUBSCRIPTIONS = DIRECTORY + "/redhat.repo"
-"""Written by subscription-manager from its own state, which overwrites manual changes."""
 TRUE = ("1", "yes", "true", "on")
 ENABLED = re.compile(r"^enabled(\s*[=:]\s*)(\S*)(.*)$", re.DOTALL)
 
@@ -110,21 +108,3 @@ def substitute(text: str, values: Dict[str, str]) -> str:
     text = re.sub(r"\$\{(\w+):\+([^}]*)\}", lambda match: match.group(2) if values.get(match.group(1)) else "", text)
     pattern = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
     return pattern.sub(lambda match: values.get(match.group(1) or match.group(2), match.group()), text)
-
-
-def switch_sections(text: str, names: List[str], on: bool) -> str:
-    state = parse_sections(text)
-    lines = []
-    for line, section, setting in walk_lines(text):
-        if setting and section in names and state[section] != on:
-            line = "enabled%s%s%s" % (setting.group(1), "1" if on else "0", setting.group(3))
-        lines.append(line)
-    return "".join(lines)
-
-
-def enable_sections(text: str, names: List[str]) -> str:
-    return switch_sections(text, names, True)
-
-
-def disable_sections(text: str, names: List[str]) -> str:
-    return switch_sections(text, names, False)

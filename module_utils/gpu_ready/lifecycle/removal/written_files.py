@@ -11,7 +11,7 @@ from ...base.host import Host
 from ...containers import cdi
 from ...containers.containerd import config as containerd_config
 from ...driver import persistence_state
-from ...packaging import apt_sources, yum_repos
+from ...packaging import apt_components, apt_sources, yum_repos, yum_sections
 from . import earlier
 from .context import Action, Removal, UninstallError, restored
 
@@ -80,8 +80,8 @@ def reverted_content(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> 
         raise UninstallError("%s is not UTF-8 (%s): repair it, then run again" % (path, error)) from None
     if "sections" in entry:
         enabled = [name for name in entry["sections"] if not yum_repos.parse_sections(old).get(name, True)]
-        return yum_repos.disable_sections(text, enabled).encode("utf-8")
-    return apt_sources.disable_components(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
+        return yum_sections.disable_sections(text, enabled).encode("utf-8")
+    return apt_components.disable_components(path, text, old, entry["components"], entry["codename"]).encode("utf-8")
 
 
 def find_files(removal: Removal) -> List[Action]:
@@ -96,7 +96,7 @@ def find_files(removal: Removal) -> List[Action]:
         if user:
             removal.kept.append("%s: %s needs it" % (path, user))
             continue
-        if path == yum_repos.SUBSCRIPTIONS and removal.host.which("subscription-manager"):
+        if path == yum_sections.SUBSCRIPTIONS and removal.host.which("subscription-manager"):
             off = ["subscription-manager", "repos"] + ["--disable=" + name for name in entry.get("sections", [])]
             found.append(Action("restore " + path, functools.partial(removal.run, off)))
             continue

@@ -13,7 +13,7 @@ from gpu_ready.facts.model import Facts
 from gpu_ready.packaging import apt, apt_entries, openpgp, repositories, shipped_keys, yum_repos
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.repository import parse_repository
-from gpu_ready.plan import repository
+from gpu_ready.plan import apt_repository, repository
 from gpu_ready.plan.model import RepositoryRequest
 
 from tests.unit.apt_root import AptRoot, apt_is_here
@@ -233,9 +233,9 @@ def test_two_entries_that_stop_apt_are_refused_with_both_files(paths: tuple[str,
     """The page of today with cuda-keyring and that before 2022, which named no key."""
     (_, line), *_ = CUDA_PAGE.items()
     facts = collected({paths[0]: line, paths[1]: line.replace(CUDA_KEYRING, "/etc/apt/keyrings/old.gpg")})
-    (refusal,) = repository.contradiction_refusals(facts)
+    (refusal,) = apt_repository.contradiction_refusals(facts)
     assert all(path in refusal.message for path in paths) and "developer.download.nvidia.com" in refusal.message
-    assert repository.contradiction_refusals(with_cuda_page()) == []
+    assert apt_repository.contradiction_refusals(with_cuda_page()) == []
 
 
 def test_a_host_with_nothing_to_do_is_warned_of_them() -> None:

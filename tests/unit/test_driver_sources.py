@@ -8,7 +8,7 @@ from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import driver_packages, driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready.packaging import manager as packages
-from gpu_ready.plan import compose, repository
+from gpu_ready.plan import apt_repository, compose, dnf_repository
 from gpu_ready.plan.driver import steps as driver_steps
 from gpu_ready.plan.driver.candidates import pairs_of_gpu
 from gpu_ready.plan.driver.model import HeadersParams
@@ -579,7 +579,7 @@ def test_an_enabled_or_unknown_section_is_left_alone() -> None:
         ("[site]\nenabled=1\n", []),
     ):
         host = having(bare(T4, distro="el9"), yum={"sources": {"/etc/yum.repos.d/a.repo": text}})
-        assert repository.sections_to_enable(host, listed) == expected, text
+        assert dnf_repository.sections_to_enable(host, listed) == expected, text
 
 
 @pytest.mark.parametrize(
@@ -616,14 +616,14 @@ def test_an_enabled_or_unknown_section_is_left_alone() -> None:
 )
 def test_a_component_exists_if_the_distributions_own_archive_names_it(lines: str, missing: bool) -> None:
     host = having(bare(T4), apt={"sources": {"/etc/apt/sources.list": lines + "\n"}})
-    assert repository.components_missing(host, ["contrib", "non-free"], "bookworm") == missing
+    assert apt_repository.components_missing(host, ["contrib", "non-free"], "bookworm") == missing
 
 
 def test_a_disabled_source_of_a_component_does_not_count() -> None:
     stanza = "Types: deb\nURIs: http://a.example/ubuntu\nSuites: noble\nComponents: main restricted\n"
     for text, missing in ((stanza, False), ("Enabled: no\n" + stanza, True)):
         host = having(bare(T4), apt={"sources": {"/etc/apt/sources.list.d/ubuntu.sources": text}})
-        assert repository.components_missing(host, ["restricted"], "noble") == missing
+        assert apt_repository.components_missing(host, ["restricted"], "noble") == missing
 
 
 @pytest.mark.parametrize("name", ["epel-9", "cuda-rhel9", "docker-ce-el9"])

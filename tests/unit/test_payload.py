@@ -1,11 +1,15 @@
 """What AnsiballZ sends to a host with gpu_node_plan: facts, plan and catalog, no code that changes or explains."""
 
+import json
 import subprocess
 import sys
 import zlib
 from pathlib import Path
 
 import pytest
+from gpu_ready.base import records
+
+from tests.unit.hosts import T4, bare
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -114,3 +118,32 @@ def test_a_host_compiles_each_module_of_the_plan_once(tmp_path: Path) -> None:
     twice, names = subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout.splitlines()
     package = f"{archive}/ansible/module_utils/gpu_ready/facts"
     assert (twice, names) == ("{}", f"{package}/__init__.py {package}/base.py")
+
+
+NAME_IMPORTS_OF_A_PLAN = """
+import json, sys
+from gpu_ready.base import records
+from gpu_ready.facts.model import Facts
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
+facts = records.from_json(Facts, json.load(sys.stdin))
+assert compose.plan(facts, variables.parse_settings({}).settings).steps
+print(*(name.rpartition(".")[2] for name in sys.modules if name.startswith("gpu_ready.")))
+"""
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("distro", "used", "unused"), [("ubuntu2404", "apt", ("dnf", "yum")), ("el9", "dnf", ("apt",))]
+)
+def test_a_plan_imports_only_the_code_of_the_hosts_own_package_manager(
+    distro: str, used: str, unused: tuple[str, ...]
+) -> None:
+    facts = json.dumps(records.to_json(bare(T4, distro=distro)))
+    argv = [sys.executable, "-c", NAME_IMPORTS_OF_A_PLAN]
+    environment = {"PYTHONPATH": str(ROOT / "module_utils")}
+    names = subprocess.run(
+        argv, input=facts, check=True, capture_output=True, text=True, env=environment
+    ).stdout.split()
+    assert f"{used}_repository" in names
+    assert not [name for name in names if name.startswith(unused)]

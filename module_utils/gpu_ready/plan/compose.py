@@ -116,7 +116,11 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         watching = [monitoring.decide(facts, settings), dcgm.decide(facts, settings, choices)]
     refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
-    contradictions = repository.contradiction_refusals(facts)
+    contradictions: List[Refusal] = []
+    if facts.apt.sources:
+        from .apt_repository import contradiction_refusals
+
+        contradictions = contradiction_refusals(facts)
     if planned:
         refusals += contradictions
     else:

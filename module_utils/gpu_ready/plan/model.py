@@ -56,6 +56,22 @@ class RepositoryRequest(NamedTuple):
     repo_gpgcheck: bool = False
     adopted: Optional[str] = None
 
+    @property
+    def pinned_fingerprint(self) -> str:
+        return "".join((self.fingerprint or "").split()).upper()
+
+
+class ServingEntry(NamedTuple):
+    """An enabled entry of the host's own sources that serves a repository. ``name``: a section of dnf, or the path.
+
+    ``problem``: why it cannot be used, "" where it can. ``key_trusted``: dnf takes the pinned key from a file.
+    """
+
+    path: str
+    name: str
+    problem: str = ""
+    key_trusted: bool = True
+
 
 class RepositoryParams(NamedTuple):
     """``components`` of the distribution's archive and ``enable``, sections of its .repo files, are switched on."""

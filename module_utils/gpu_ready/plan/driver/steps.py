@@ -87,7 +87,11 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
     matching = matching_packages(facts, data)
     following = missing_kernel_followers(facts)
     third = build_repositories(facts, settings, driver, data)
-    sections = repository.sections_to_enable(facts, data.get("build_enable") or [])
+    sections: List[str] = []
+    if data.get("build_enable"):
+        from ..dnf_repository import sections_to_enable
+
+        sections = sections_to_enable(facts, data["build_enable"])
     found = []
     if third or sections:
         reason = "what the module is built with comes from %s" % " and ".join([one.id for one in third] + sections)
@@ -196,8 +200,10 @@ def repository_steps(
 ) -> List[Step]:
     """Return the step that adds the source of the driver packages; ``added``: repositories that earlier steps add."""
     components = driver_sources.source_entry(data, driver.source, driver.kind or DKMS).get("components") or []
-    if not repository.components_missing(facts, components, data.get("codename") or ""):
-        components = []
+    if components:
+        from ..apt_repository import components_missing
+
+        components = components if components_missing(facts, components, data.get("codename") or "") else []
     third = repository.missing_repositories(facts, driver_repositories(settings, driver, data))
     third = [one for one in third if one.id not in added]
     if not components and not third:

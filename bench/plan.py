@@ -4,7 +4,7 @@ import json
 import os
 from typing import NamedTuple
 
-from fleet import Fleet, lab
+from tests.integration.fleet import Fleet, lab
 
 RUNS = 15
 TEXT = (

@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench/simulation")]
 
 import simulate
-from fleet import Fleet, environment, lab
+
+from tests.integration.fleet import Fleet, environment, lab
 
 BATCHES = (1, 3, 9)
 """Sizes of the batches of one rollout: every size is measured in the same run, in the same direction."""

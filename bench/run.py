@@ -21,12 +21,12 @@ from statistics import median
 from typing import Any, NamedTuple, TypedDict
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "lab"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT)]
 
 import plan
 import rollout
-from fleet import VENV, Fleet, environment, lab
 
+from tests.integration.fleet import VENV, Fleet, environment, lab
 from tools import payload
 
 PAGE = ROOT / "docs/dev/benchmarks.md"

@@ -13,7 +13,7 @@ settings.register_profile("gate", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("gate")
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT), str(ROOT / "tests" / "unit")]
+sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
 
 from gpu_ready.base import manifest, manifest_notes  # noqa: E402  importable from here on
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from fleet import ROOT, Fleet
+
+from tests.integration.fleet import ROOT, Fleet
 
 PACKAGES = "prometheus prometheus-node-exporter prometheus-alertmanager curl"
 RULES = (ROOT / "deploy/monitoring/gpu-ready.rules.yml").read_text()

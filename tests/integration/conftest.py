@@ -4,16 +4,13 @@ import collections
 import itertools
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from fleet import CAMPAIGN, ROOT, lab
+from tests.integration.fleet import CAMPAIGN, ROOT, lab
 
 SECONDS = Path(__file__).with_name("seconds.json")
 """How long each file takes in `make test`, on two cores, as the end of a run prints it. INDEPENDENT: the longest test."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from fleet import ROOT
 from gpu_ready_lab import paths, python
 from gpu_ready_lab.say import LabError
+
+from tests.integration.fleet import ROOT
 
 NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
 RUNTIME = ROOT / "requirements/runtime.txt"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import package_health
 import yaml
 from gpu_ready_lab import mirror_faults, paths
+
+from tests.integration import package_health
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(sys.executable).parent

@@ -4,9 +4,10 @@ import subprocess
 import time
 
 import pytest
-from fleet import ROOT, Fleet
 from gpu_ready_lab import fleet as fleets
 from gpu_ready_lab import services, vm_image, vms
+
+from tests.integration.fleet import ROOT, Fleet
 
 SUITE = "bookworm"
 CACHE = "/var/cache/gpu-ready-lab/modules/"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run
+
+from tests.integration.fleet import Fleet, Run
 
 pytestmark = pytest.mark.lab
 

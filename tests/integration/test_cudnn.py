@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run, hosts_of
+
+from tests.integration.fleet import Fleet, Run, hosts_of
 
 pytestmark = pytest.mark.lab
 

@@ -13,7 +13,8 @@ from typing import Any
 import pynvml
 import pytest
 import yaml
-from fleet import CAMPAIGN, ROOT, Fleet, Run, lab, requests
+
+from tests.integration.fleet import CAMPAIGN, ROOT, Fleet, Run, lab, requests
 
 pytestmark = pytest.mark.lab
 

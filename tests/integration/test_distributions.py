@@ -9,10 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import matrix
 import pytest
-from fleet import ROOT, Fleet, Run, hosts_of, lab, requests
-from matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Case, Cell
+
+from tests.integration import matrix
+from tests.integration.fleet import ROOT, Fleet, Run, hosts_of, lab, requests
+from tests.integration.matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Case, Cell
 
 pytestmark = pytest.mark.lab
 

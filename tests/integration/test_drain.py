@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from fleet import ROOT, Fleet, Run
+
+from tests.integration.fleet import ROOT, Fleet, Run
 
 pytestmark = pytest.mark.lab
 

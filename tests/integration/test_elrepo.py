@@ -1,7 +1,8 @@
 """ELRepo's driver on Enterprise Linux: its detector is asked, branches and flavours change, other sources are refused."""
 
 import pytest
-from fleet import Fleet, Run, lab
+
+from tests.integration.fleet import Fleet, Run, lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

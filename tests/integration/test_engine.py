@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run, hosts_of
+
+from tests.integration.fleet import Fleet, Run, hosts_of
 
 pytestmark = pytest.mark.lab
 

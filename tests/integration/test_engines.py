@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from fleet import Fleet, hosts_of, lab
+
+from tests.integration.fleet import Fleet, hosts_of, lab
 
 pytestmark = pytest.mark.lab
 

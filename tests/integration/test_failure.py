@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from fleet import Fleet
+
+from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fleet import ROOT, Fleet, environment, lab
+
+from tests.integration.fleet import ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 

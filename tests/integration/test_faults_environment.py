@@ -7,8 +7,9 @@ import re
 import time
 
 import pytest
-from fleet import Fleet
 from gpu_ready_lab import faults, hosts
+
+from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
 

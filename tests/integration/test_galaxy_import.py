@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from cores import installed
-from fleet import environment
 
+from tests.integration.cores import installed
+from tests.integration.fleet import environment
 from tools import build_collection
 
 pytestmark = pytest.mark.long

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import Fleet
 
 from tests.hostile import attacks
 from tests.hostile.campaign import INTERPRETER
+from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
 PLACE = "/opt/hostile"

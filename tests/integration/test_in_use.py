@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fleet import Fleet, Run, hosts_of, lab
+
+from tests.integration.fleet import Fleet, Run, hosts_of, lab
 
 pytestmark = pytest.mark.lab
 

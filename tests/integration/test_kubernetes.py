@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
-from fleet import ROOT, Fleet, Run
 from gpu_ready_lab import cluster, hosts, kubernetes
+
+from tests.integration.fleet import ROOT, Fleet, Run
 
 pytestmark = pytest.mark.lab
 

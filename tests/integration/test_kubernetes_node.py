@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from fleet import Fleet, hosts_of
+
+from tests.integration.fleet import Fleet, hosts_of
 
 pytestmark = pytest.mark.lab
 

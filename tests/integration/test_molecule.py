@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fleet import ROOT, VENV, environment
+
+from tests.integration.fleet import ROOT, VENV, environment
 
 LIMIT = 1800  # seconds a scenario
 IMAGE = "localhost/gpu-ready/debian:13"

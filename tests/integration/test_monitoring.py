@@ -4,8 +4,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from alerts import PACKAGES, Server, install
-from fleet import Fleet, lab
+
+from tests.integration.alerts import PACKAGES, Server, install
+from tests.integration.fleet import Fleet, lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

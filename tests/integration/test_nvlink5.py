@@ -1,7 +1,8 @@
 """A host with NVLink 5 switches: what the fabric manager needs is installed and loaded before it, and removed again."""
 
 import pytest
-from fleet import Fleet, Run, lab
+
+from tests.integration.fleet import Fleet, Run, lab
 
 pytestmark = pytest.mark.lab
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import pasts
 import pytest
-from fleet import CAMPAIGN, ROOT, Fleet, Run, lab
 from gpu_ready_lab import footprint, hosts
-from pasts import COLUMNS, HEALTHY, PLAN, RUN, RUNNING, SECOND, STEPS, UNINSTALL, Case
+
+from tests.integration import pasts
+from tests.integration.fleet import CAMPAIGN, ROOT, Fleet, Run, lab
+from tests.integration.pasts import COLUMNS, HEALTHY, PLAN, RUN, RUNNING, SECOND, STEPS, UNINSTALL, Case
 
 pytestmark = pytest.mark.lab
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import ROOT, Fleet, Run
+
+from tests.integration.fleet import ROOT, Fleet, Run
 
 pytestmark = pytest.mark.lab
 HOST = "self"

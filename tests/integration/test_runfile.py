@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import ROOT, VENV, Fleet, environment
 from gpu_ready_lab import paths
+
+from tests.integration.fleet import ROOT, VENV, Fleet, environment
 
 pytestmark = pytest.mark.lab
 

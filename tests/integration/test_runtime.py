@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fleet import CAMPAIGN, Fleet, Run, lab
+
+from tests.integration.fleet import CAMPAIGN, Fleet, Run, lab
 
 pytestmark = pytest.mark.lab
 

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from fleet import Fleet
+
+from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
 

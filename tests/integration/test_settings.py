@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from fleet import Fleet
+
+from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
 

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from cores import NEW, OLD, Version, controller, installed
-from fleet import ROOT, VENV, Fleet
 
+from tests.integration.cores import NEW, OLD, Version, controller, installed
+from tests.integration.fleet import ROOT, VENV, Fleet
 from tools import build_collection
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

@@ -1,7 +1,8 @@
 """Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, replacement and removal."""
 
 import pytest
-from fleet import Fleet, hosts_of
+
+from tests.integration.fleet import Fleet, hosts_of
 
 pytestmark = pytest.mark.lab
 

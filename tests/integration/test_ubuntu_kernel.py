@@ -3,8 +3,9 @@
 import base64
 
 import pytest
-from fleet import ROOT, Fleet
-from guests import reboot
+
+from tests.integration.fleet import ROOT, Fleet
+from tests.integration.guests import reboot
 
 pytestmark = pytest.mark.lab
 HOST = "follows"

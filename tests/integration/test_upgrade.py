@@ -8,9 +8,10 @@ import subprocess
 import time
 from typing import Any
 
-import cores
 import pytest
-from fleet import ROOT, Fleet, environment, lab
+
+from tests.integration import cores
+from tests.integration.fleet import ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 

@@ -8,7 +8,8 @@ import json
 from typing import Any
 
 import pytest
-from fleet import Fleet, hosts_of
+
+from tests.integration.fleet import Fleet, hosts_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

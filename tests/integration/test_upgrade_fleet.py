@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 import yaml
-from fleet import ROOT, Fleet, environment
+
+from tests.integration.fleet import ROOT, Fleet, environment
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import cores
 import pytest
 import yaml
 from gpu_ready.base import lease, records
@@ -17,6 +16,8 @@ from gpu_ready.base.host import Host
 from gpu_ready.upgrade import journal as upgrade
 from gpu_ready.upgrade import phases
 from gpu_ready.upgrade.model import RecordedDriver
+
+from tests.integration import cores
 
 ROOT = Path(__file__).resolve().parents[2]
 NEWEST = "newest"

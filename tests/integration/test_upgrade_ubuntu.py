@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from fleet import ROOT, Fleet
+
+from tests.integration.fleet import ROOT, Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

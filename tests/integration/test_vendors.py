@@ -4,8 +4,9 @@ import re
 
 import pytest
 import yaml
-from fleet import Fleet, requests
 from gpu_ready_lab import faults, hosts
+
+from tests.integration.fleet import Fleet, requests
 
 pytestmark = pytest.mark.lab
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fleet import ROOT, VENV, Fleet, environment
+
+from tests.integration.fleet import ROOT, VENV, Fleet, environment
 
 pytestmark = pytest.mark.lab
 

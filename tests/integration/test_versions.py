@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from cores import NEW, OLD, Version, programs
-from fleet import ROOT, Fleet, Run, environment, hosts_of, lab
 from gpu_ready_lab import python
 from gpu_ready_lab.say import LabError
 
+from tests.integration.cores import NEW, OLD, Version, programs
+from tests.integration.fleet import ROOT, Fleet, Run, environment, hosts_of, lab
 from tools import build_collection
 
 pytestmark = pytest.mark.lab

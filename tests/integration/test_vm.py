@@ -1,8 +1,9 @@
 """Guests with a kernel of their own: from nothing to NVIDIA's real module, verified, and then nothing more to do."""
 
-import guests
 import pytest
-from fleet import Fleet
+
+from tests.integration import guests
+from tests.integration.fleet import Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -1,10 +1,11 @@
 """Which cards gpu-ready assigns to a module of NVIDIA's, and which of them that module accepts in a real kernel."""
 
-import guests
 import pytest
-from fleet import Fleet
 from gpu_ready.plan.driver import candidates
 from gpu_ready.system.nvrm_version import OPEN, PROPRIETARY
+
+from tests.integration import guests
+from tests.integration.fleet import Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-import guests
 import pytest
-from fleet import Fleet
+
+from tests.integration import guests
+from tests.integration.fleet import Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

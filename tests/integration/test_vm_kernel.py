@@ -1,9 +1,10 @@
 """A guest whose operator does the reboots: nouveau without permission to reboot, and then a newer kernel under the driver."""
 
-import guests
 import pytest
 import yaml
-from fleet import ROOT, Fleet
+
+from tests.integration import guests
+from tests.integration.fleet import ROOT, Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -3,10 +3,11 @@
 import sys
 from pathlib import Path
 
-import guests
 import pytest
-from fleet import Fleet
 from gpu_ready_lab import footprint
+
+from tests.integration import guests
+from tests.integration.fleet import Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

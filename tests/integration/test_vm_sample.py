@@ -3,9 +3,10 @@
 import sys
 from pathlib import Path
 
-import guests
 import pytest
-from fleet import Fleet
+
+from tests.integration import guests
+from tests.integration.fleet import Fleet
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-import guests
 import pytest
-from fleet import Fleet, Run
+
+from tests.integration import guests
+from tests.integration.fleet import Fleet, Run
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

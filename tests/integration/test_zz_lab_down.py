@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fleet import ROOT, lab
+
+from tests.integration.fleet import ROOT, lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.alone]
 

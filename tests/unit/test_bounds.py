@@ -15,9 +15,10 @@ from gpu_ready.base.host import MOST_STUCK, Host, read_in_child
 from gpu_ready.driver.kernel_module import module_users
 from gpu_ready.facts import work
 from gpu_ready.packaging.locks import held_pid_files
-from recorded import RecordedHost
-from test_security import CODE, ROOT, name_of
-from test_work_facts import collect
+
+from tests.unit.recorded import RecordedHost
+from tests.unit.test_security import CODE, ROOT, name_of
+from tests.unit.test_work_facts import collect
 
 # ---- calls ----------------------------------------------------------------------------------------------------------
 

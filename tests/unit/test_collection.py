@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 import yaml
-from lying_host import PROGRAMS, ROOT, calls, make_liar
-from test_control_node import IDLE
 
+from tests.unit.lying_host import PROGRAMS, ROOT, calls, make_liar
+from tests.unit.test_control_node import IDLE
 from tools import build_collection, payload
 
 NAME = "gpu_ready.nodes"

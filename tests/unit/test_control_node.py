@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from lying_host import ROOT, make_liar, run_playbook
+
+from tests.unit.lying_host import ROOT, make_liar, run_playbook
 
 IDLE: dict[str, Any] = {
     "plan": {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": True, "summary": "ready"},

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_import_direction
 import yaml
 from gpu_ready.catalog.settings import Settings
 from gpu_ready.explain import cli as explain
 from gpu_ready.lifecycle import variables
 from gpu_ready_lab import fleet
 
+from tests.unit import test_import_direction
 from tools.variables import all_variables, load_tasks
 
 ROOT = Path(__file__).resolve().parents[2]

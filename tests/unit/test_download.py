@@ -21,7 +21,8 @@ from gpu_ready.base import download
 from gpu_ready.base.host import Host, Result
 from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
 from gpu_ready.driver.runfile import fetch as runfile_fetch
-from recorded import RecordedHost
+
+from tests.unit.recorded import RecordedHost
 
 APT = ("apt-config", "dump", "Acquire")
 DUMP = """Acquire "";

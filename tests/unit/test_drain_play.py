@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from gpu_ready.drain.hook import MOST_CALLS
-from lying_host import ROOT, calls, make_liar, run_playbook
+
+from tests.unit.lying_host import ROOT, calls, make_liar, run_playbook
 
 REASON = "gpu-ready: driver upgrade"
 HOOK = """\

@@ -13,12 +13,12 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-import chromium
-import fleet_reports
 import pytest
 import yaml
-from fleet_reports import FLEETS, ROW, STEPS, TIME, action, columns, junit, metrics, model, page, site, store
-from lying_host import make_liar, run_playbook
+
+from tests.unit import chromium, fleet_reports
+from tests.unit.fleet_reports import FLEETS, ROW, STEPS, TIME, action, columns, junit, metrics, model, page, site, store
+from tests.unit.lying_host import make_liar, run_playbook
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'`&amp;{{ 7*7 }}{% raw %}\x1b]0;x\x07\x9b\u202e\u2066\u200b\ud800\x00]]>\\n"
 VOID = {"meta", "input", "br"}

@@ -13,8 +13,8 @@ from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.lifecycle import bootstrap, variables
 from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
 from gpu_ready.plan import compose, repository
-from hosts import P40, bare
 
+from tests.unit.hosts import P40, bare
 from tests.unit.test_module_docs import ROLES
 
 HOSTILE = {

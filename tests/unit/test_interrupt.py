@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lying_host import PROGRAMS, ROOT, calls, make_liar
+
+from tests.unit.lying_host import PROGRAMS, ROOT, calls, make_liar
 
 pytestmark = pytest.mark.host_io
 ENDS_S = 20

@@ -13,8 +13,8 @@ import yaml
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
 from gpu_ready.verify import node_labels
-from lying_host import make_liar, run_playbook
 
+from tests.unit.lying_host import make_liar, run_playbook
 from tests.unit.recorded import RecordedHost
 
 UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-11111111-2222-3333-4444-555555555556"]

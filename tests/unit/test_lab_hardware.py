@@ -7,9 +7,9 @@ import subprocess
 import pytest
 from gpu_ready.hardware import pci
 from gpu_ready_lab import fleet, hardware, paths, pci_tree
-from recorded import RecordedHost
 
 from tests.unit.real_programs import PCI, need_programs
+from tests.unit.recorded import RecordedHost
 
 H100 = '{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2330", count: 8}], nvswitches: 4}}}'
 GAMER = '{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2684", driver: vfio-pci}]}}}'

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.driver import nvidia_detect
-from recorded import RecordedHost
+
+from tests.unit.recorded import RecordedHost
 
 P40 = "[10de:1b38] NVIDIA Corporation GP102GL [Tesla P40]\n"
 NEEDS = "This device requires the {} NVIDIA driver {}\n"

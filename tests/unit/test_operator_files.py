@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lying_host import ROOT, calls, loot, make_liar, run_playbook
+
+from tests.unit.lying_host import ROOT, calls, loot, make_liar, run_playbook
 
 SECRET = "the private key of the operator"
 GIVEN = "the installer of the operator"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lying_host import NOTHING_TO_DO, calls, make_liar, run_playbook
+
+from tests.unit.lying_host import NOTHING_TO_DO, calls, make_liar, run_playbook
 
 pytestmark = pytest.mark.host_io
 

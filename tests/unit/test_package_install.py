@@ -7,7 +7,8 @@ import pytest
 from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.packaging import install
 from gpu_ready.packaging.manager import Installed, Manager, PackageChange, PackageError, PackageSpec, Simulation
-from recorded import RecordedHost
+
+from tests.unit.recorded import RecordedHost
 
 
 class Fake(Manager):

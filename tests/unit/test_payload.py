@@ -10,12 +10,9 @@ import pytest
 from gpu_ready.base import records
 
 from tests.unit.hosts import T4, bare
+from tools import payload
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import payload
-
 MODULE = "gpu_node_plan"
 PACKAGES = {
     "base", "catalog", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "packaging", "plan", "system",

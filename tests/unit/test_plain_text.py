@@ -13,7 +13,8 @@ from gpu_ready.base.plain_text import plain_text
 from gpu_ready.explain import cli as explain
 from gpu_ready.report import audit_table
 from gpu_ready.report import run as report
-from test_progress import in_pipe, on_terminal
+
+from tests.unit.test_progress import in_pipe, on_terminal
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;ZWNobyBoaQ==\x07\x9b31m\rfine\u202eevil\u2028line\x7f\u2066\ud800"
 """The title, the screen, the clipboard, colours by C1, the start of the line, directions and lines of Unicode."""

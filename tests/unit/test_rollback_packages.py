@@ -11,7 +11,8 @@ from gpu_ready.packaging import archives
 from gpu_ready.packaging.apt import Apt
 from gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 from gpu_ready.upgrade import stage
-from recorded import RecordedHost
+
+from tests.unit.recorded import RecordedHost
 
 pytestmark = [pytest.mark.host_io, pytest.mark.skipif(not shutil.which("apt-get"), reason="there is no apt here")]
 CONFIGURATION = """

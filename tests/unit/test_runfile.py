@@ -16,9 +16,9 @@ from gpu_ready.driver.runfile import spec as runfile_spec
 from gpu_ready.driver.runfile import state as runfile_state
 from gpu_ready.driver.runfile.fetch import InstallerSource
 from gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
-from recorded import RecordedHost
 
 from tests.unit import web_server
+from tests.unit.recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
 SETTINGS = DriverSpec("580.178.04", "open", [KERNEL])

@@ -11,10 +11,10 @@ from gpu_ready.base.host import Host
 from gpu_ready.packaging import openpgp, signatures
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.signatures import PinnedFile
-from recorded import RecordedHost
 
 from tests.unit.gpg_keys import GpgHome
 from tests.unit.real_programs import RPM, need_programs
+from tests.unit.recorded import RecordedHost
 
 pytestmark = pytest.mark.host_io
 PACKAGE = "kmod-nvidia-open-dkms=3:595.91.07-1.el9"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from lying_host import ROOT, make_liar, run_playbook
+
+from tests.unit.lying_host import ROOT, make_liar, run_playbook
 
 LONGEST_S = 4 * 3600
 IMPORTING = ("rollback_drivers.yml", "site.yml")

@@ -1,7 +1,6 @@
 """Messages of package managers in other languages (catalog/translations.yml)."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,9 @@ import pytest
 import yaml
 from gpu_ready.diagnostics import installer_log, messages
 
+from tools import compile_catalog, translations
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import compile_catalog
-import translations
-
 ROWS = yaml.safe_load((ROOT / "catalog/translations.yml").read_text(encoding="utf-8"))["messages"]
 TEXTS = [(row, language, row[language]) for row in ROWS for language in translations.LANGUAGES if row.get(language)]
 ARGUMENTS = {"kernel_headers_missing": "linux-headers-6.1.0-9-amd64", "package_unknown": "nvidia-driver-580"}

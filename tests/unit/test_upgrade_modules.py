@@ -15,7 +15,8 @@ from gpu_ready.upgrade import modules as upgrade_modules
 from gpu_ready.upgrade import share as upgrade_share
 from gpu_ready.upgrade.fleet.model import FleetError
 from gpu_ready.upgrade.modules import ModuleArchive, ModulePaths, ModulesError
-from recorded import RecordedHost
+
+from tests.unit.recorded import RecordedHost
 
 KERNEL, VERSION = "6.1.0-40-amd64", "595.91.07"
 PACKAGE = f"nvidia-kernel-open-dkms={VERSION}-1"

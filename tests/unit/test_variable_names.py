@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lying_host import make_liar, run_playbook
+
+from tests.unit.lying_host import make_liar, run_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("variable_names", ROOT / "plugins/variables/names.py")

@@ -12,10 +12,10 @@ import yaml
 from ansible import context
 from ansible.errors import AnsibleLookupError
 from ansible.utils.context_objects import GlobalCLIArgs
-from lying_host import ROOT, calls, make_liar, run_playbook
-from test_control_node import IDLE
 
 from plugins.lookup import gpu_ready_hosts
+from tests.unit.lying_host import ROOT, calls, make_liar, run_playbook
+from tests.unit.test_control_node import IDLE
 
 GROUPS = {"all": ["a1", "a2", "b1"], "ungrouped": [], "a": ["a1", "a2"]}
 PLAYS = [

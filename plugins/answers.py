@@ -10,8 +10,8 @@ screen.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib.util
+import json
 import math
 import resource
 import signal
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action.normal import ActionModule as Normal
 
 MEMORY = 256 * 2**20
@@ -44,6 +45,14 @@ to s. {"name": s, "name?": s}: a mapping with these keys, the second one optiona
 
 TEXTS = [str]
 OPTIONAL = (str, None)
+CONTENT = (str, dict, None)
+DIFFERENCE = {
+    "before?": CONTENT,
+    "after?": CONTENT,
+    "before_header?": OPTIONAL,
+    "after_header?": OPTIONAL,
+    "prepared?": str,
+}
 JOURNAL = {
     "phase": str,
     "time?": int,
@@ -167,10 +176,10 @@ ANSWERS: dict[str, dict[str, Shape]] = {
 
 SHOWN: dict[str, Shape] = {
     "msg": str,
-    "warnings": list,
-    "deprecations": list,
-    "exception": (str, None),
-    "diff": (dict, list),
+    "warnings": TEXTS,
+    "deprecations": [{"msg": str, "version": OPTIONAL}],
+    "exception": OPTIONAL,
+    "diff": (DIFFERENCE, [DIFFERENCE]),
     "invocation": dict,
     "module_stdout": str,
     "module_stderr": str,
@@ -183,6 +192,11 @@ SHOWN: dict[str, Shape] = {
     "last_step_running": bool,
 }
 """What any module may answer besides, most of it for Ansible to print: control characters in it are replaced."""
+RECORD = {"event": {"msg": str, "formatted_traceback?": OPTIONAL}, "version?": OPTIONAL}
+"""A warning, a deprecation or an exception as core 2.19 and newer serialize it
+(ansible/module_utils/_internal/_messages.py). Only its texts are used: Ansible makes no object of an answer."""
+SERIALIZED = "__ansible_"
+"""How the keys begin by which Ansible makes objects of JSON."""
 LOOKING = ("gpu_node_plan", "gpu_audit")
 """Modules with which a run begins on a host."""
 WRONG = "the answer of this host to %s is not one that the module gives (%s), and nothing of it was used"
@@ -219,11 +233,11 @@ def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:
 def accepted_values(module: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Like :func:`accept`; may exceed the limit of recursion."""
     kept: dict[str, Any] = {name: answer.get(name, False) for name in ("changed", "failed")}
-    kept |= {name: clean(answer[name]) for name in SHOWN if answer.get(name) is not None}
-    check_shape({"changed": bool, "failed": bool}, kept, "")
-    for name, shape in SHOWN.items():
-        if name in kept and (name != "exception" or not dataclasses.is_dataclass(kept[name])):
-            check_shape(shape, kept[name], name)
+    kept |= {name: clean(without_records(name, answer[name])) for name in SHOWN if answer.get(name) is not None}
+    check_bounds(kept)
+    check_shape({"changed": bool, "failed": bool, **{f"{name}?": shape for name, shape in SHOWN.items()}}, kept, "")
+    if kept["failed"] and "exception" in kept:
+        kept.setdefault("msg", kept["exception"].strip().rpartition("\n")[2].strip())
     shapes = {name.rstrip("?"): shape for name, shape in ANSWERS[module].items()}
     values = {name: answer[name] for name in shapes if name in answer}
     check_bounds(values)
@@ -234,18 +248,45 @@ def accepted_values(module: str, answer: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **values}
 
 
+def without_records(name: str, value: Any) -> Any:
+    """Return what Ansible prints, with texts in the place of its own records."""
+    if name == "warnings" and isinstance(value, list):
+        return [event_of(name, one)["msg"] if is_record(one) else one for one in value]
+    if name == "deprecations" and isinstance(value, list):
+        return [deprecation(one) for one in value]
+    if name == "exception" and is_record(value):
+        event = event_of(name, value)
+        return event.get("formatted_traceback") or event["msg"]
+    return value
+
+
+def is_record(value: Any) -> bool:
+    """Return whether a value is one of Ansible's own records."""
+    return isinstance(value, dict) and "event" in value
+
+
+def event_of(name: str, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the texts of a record."""
+    check_shape(RECORD, record, name)
+    event: dict[str, Any] = record["event"]
+    return event
+
+
+def deprecation(value: Any) -> Any:
+    """Return a deprecation with the fields that every version of Ansible can print: others end the task."""
+    if not isinstance(value, dict):
+        return value
+    text = event_of("deprecations", value)["msg"] if is_record(value) else value.get("msg")
+    return {"msg": text, "version": value.get("version")}
+
+
 def clean(value: Any) -> Any:
-    """Return a value with a question mark for each control character, also in keys and in Ansible's own records."""
+    """Return a value with a question mark for each control character, also in keys."""
     if isinstance(value, str):
-        return plain_text(str(value))
+        return plain_text(value)
     if isinstance(value, dict):
         return {clean(key): clean(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(clean, value)) if type(value) in (list, tuple) else [clean(one) for one in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: clean(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
-        return dataclasses.replace(value, **fields)
-    return value
+    return [clean(one) for one in value] if isinstance(value, list) else value
 
 
 def check_bounds(answer: dict[str, Any]) -> None:
@@ -277,7 +318,10 @@ def check_value(value: Any) -> None:
     elif isinstance(value, (int, float)):
         if not math.isfinite(value) or abs(value) > NUMBER:
             raise WrongAnswer("a number that is too large")
-    elif value is not None and not isinstance(value, (dict, list)):
+    elif isinstance(value, dict):
+        if any(key.startswith(SERIALIZED) for key in value):
+            raise WrongAnswer("a value in Ansible's own serialization")
+    elif value is not None and not isinstance(value, list):
         raise WrongAnswer(f"a value of type {type(value).__name__}")
 
 
@@ -293,7 +337,7 @@ def check_shape(shape: Shape, value: Any, where: str) -> None:
     elif isinstance(shape, tuple):
         if value is not None or None not in shape:
             known = [one for one in shape if one is not None]
-            fitting = [one for one in known if isinstance(one, type) and isinstance(value, one)]
+            fitting = [one for one in known if isinstance(value, one if isinstance(one, type) else type(one))]
             check_shape((fitting or known)[0], value, where)
     else:
         check_type(shape, value, where)
@@ -368,36 +412,42 @@ class ActionModule(Normal):  # type: ignore[misc]
     """Runs a module on a host as Ansible does, and accepts its answer or fails the host."""
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        """Return what :func:`accept` leaves of the answer."""
+        """Return what :func:`accept` leaves of the answer, and what Ansible adds."""
         module = self._task.action.rpartition(".")[2]
-        answer: dict[str, Any] = {}
+        accepted: dict[str, Any]
         try:
             with memory_limit():
-                answer = super().run(tmp, task_vars)
-            accepted = accept(module, answer)
+                accepted = super().run(tmp, task_vars)
         except WrongAnswer as error:
             accepted = refuse_host(module, error)
         except MemoryExceeded:
             accepted = refuse_host(module, WrongAnswer(f"it takes more than {MEMORY // 2**20} MiB of memory"))
         if module in LOOKING:
             # Ansible prints a warning that many hosts have once.
-            accepted["warnings"] = [*accepted.get("warnings", []), *unread_variables(task_vars or {})]
+            accepted["warnings"] = [*(accepted.get("warnings") or []), *unread_variables(task_vars or {})]
         # Set by Ansible itself; without the interpreter each task would look for it again.
-        if "_ansible_parsed" in answer:
-            accepted["_ansible_parsed"] = bool(answer["_ansible_parsed"])
         if getattr(self, "_discovered_interpreter_key", None):
             facts = accepted.setdefault("ansible_facts", {})
             facts[self._discovered_interpreter_key] = self._discovered_interpreter
         return accepted
 
-    def _parse_returned_data(self, res: dict[str, Any], *more: Any) -> dict[str, Any]:
-        """Parse what a module printed, if it is short enough, without control characters: JSON needs none."""
+    def _parse_returned_data(self, res: dict[str, Any], *more: Any) -> Any:
+        """Let Ansible read what is accepted of the answer, if it is short enough.
+
+        JSON needs no control characters. Of what is no JSON, Ansible makes a failure.
+        """
         size = len(res.get("stdout", "")) + len(res.get("stderr", ""))
         if size > OUTPUT:
             raise WrongAnswer(f"it has {size} characters")
-        cleaned = {name: plain_text(res[name].replace("\r\n", "\n")) for name in ("stdout", "stderr") if name in res}
+        res |= {name: plain_text(res[name].replace("\r\n", "\n")) for name in ("stdout", "stderr") if name in res}
         try:
-            parsed: dict[str, Any] = super()._parse_returned_data(res | cleaned, *more)
+            text, notes = _filter_non_json_lines(res.get("stdout", ""), objects_only=True)
+            answer = json.loads(text)
+        except ValueError:
+            return super()._parse_returned_data(res, *more)
         except RecursionError:
             raise WrongAnswer("too many lists in each other") from None
-        return parsed
+        for note in notes:
+            self._display.warning(note)
+        accepted = accept(self._task.action.rpartition(".")[2], answer)
+        return super()._parse_returned_data({**res, "stdout": json.dumps(accepted)}, *more)

@@ -340,6 +340,10 @@ def every_value(value: Any) -> Iterator[Any]:
         yield from every_value(one)
 
 
+OWN_FORM = {"__ansible_type": "_AnsibleTaggedStr", "value": "x", "tags": [{"__ansible_type": "TrustedAsTemplate"}]}
+"""A text in the form of Ansible's own serialization (ansible/module_utils/_internal/_json/_profiles, core 2.19)."""
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -360,6 +364,16 @@ def every_value(value: Any) -> Iterator[Any]:
         ({"warnings": "x"}, "field warnings: str in place of list"),
         ({"msg": ["x"]}, "field msg: list in place of str"),
         ({"rc": "0"}, "field rc: str in place of int"),
+        ({"rc": 10**30}, "a number that is too large"),
+        ({"msg": OWN_FORM}, "a value in Ansible's own serialization"),
+        ({"todo": {"x": [{"__ansible_vault": "x"}]}}, "a value in Ansible's own serialization"),
+        ({"warnings": [{"msg": "x"}]}, "field warnings[]: dict in place of str"),
+        ({"warnings": [{"event": {"msg": 1}}]}, "field warnings.event.msg: int in place of str"),
+        ({"exception": {"event": 1}}, "field exception.event: int in place of dict"),
+        ({"deprecations": ["x"]}, "field deprecations[]: str in place of dict"),
+        ({"deprecations": [{"msg": {}}]}, "field deprecations[].msg: dict in place of str"),
+        ({"diff": {"before": 7}}, "field diff.before: int in place of str"),
+        ({"diff": [{"prepared": []}]}, "field diff[].prepared: list in place of str"),
         ({"failed": True, "lines": 7}, "field lines: int in place of list"),
     ],
 )
@@ -375,6 +389,56 @@ def test_an_answer_without_a_field_is_refused_unless_it_failed(name: str) -> Non
     with pytest.raises(answers.WrongAnswer, match=f"no field {name}"):
         answers.accept("gpu_node_plan", answer)
     assert answers.accept("gpu_node_plan", {"failed": True, "msg": "no"})["msg"] == "no"
+
+
+@pytest.mark.host_io
+def test_an_answer_that_ansible_itself_cannot_process_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    notes = [{"msg": "x", "version": "9.9", "date": "x", "collection_name": ["x"], "other": 1}]
+    found = {
+        "form": {**PLAN, "msg": OWN_FORM},
+        "facts": {**PLAN, "ansible_facts": 7, "changed": 7},
+        "output": {**PLAN, "stdout": 7},
+        "text": {**PLAN, "deprecations": ["x"]},
+        "record": {**PLAN, "deprecations": [{"__ansible_type": "Event", "msg": "x"}]},
+        "notes": {**PLAN, "deprecations": notes},
+    }
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in found.items()}
+    play = tmp_path / "play.yml"
+    play.write_text(PLAY.split("    - name: Ask")[0])
+    done = run_playbook(tmp_path, play, hosts, ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    refused = re.findall(r"^fatal: \[(\w+)\].*and nothing of it was used. Remedy: find out", done.stdout, re.M)
+    assert set(refused) == {"form", "facts", "output", "text"}, done.stdout + done.stderr
+    assert {"ok: [notes]", "ok: [record]"} <= set(done.stdout.splitlines()), done.stdout + done.stderr
+
+
+def test_texts_are_taken_of_the_records_of_newer_ansible() -> None:
+    event: dict[str, Any] = {
+        "__ansible_type": "Event",
+        "msg": "old\x1b thing",
+        "formatted_traceback": None,
+        "chain": {"event": {}},
+    }
+    plugin = {"__ansible_type": "PluginInfo", "resolved_name": "a.b", "type": None}
+    answer = {
+        "failed": True,
+        "warnings": [{"__ansible_type": "WarningSummary", "event": event}, "careful"],
+        "deprecations": [
+            {"__ansible_type": "DeprecationSummary", "event": event, "deprecator": plugin, "version": "9.9"},
+            {"msg": "older", "date": "x", "collection_name": ["x"], "other": {}},
+        ],
+        "exception": {
+            "__ansible_type": "ErrorSummary",
+            "event": {**event, "formatted_traceback": "Traceback:\n  E: boom\n"},
+        },
+    }
+    assert answers.accept("gpu_files", answer) == {
+        "changed": False,
+        "failed": True,
+        "msg": "E: boom",
+        "warnings": ["old? thing", "careful"],
+        "deprecations": [{"msg": "old? thing", "version": "9.9"}, {"msg": "older", "version": None}],
+        "exception": "Traceback:\n  E: boom\n",
+    }
 
 
 def test_orders_for_ansible_and_unknown_values_go_nowhere() -> None:

@@ -11,20 +11,18 @@ LONGEST = 4096
 """Most characters of one value: no path and no URL of a package server is longer (PATH_MAX)."""
 HIDDEN = "***"
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-_USERINFO = re.compile(
+_USERINFO = (
     r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^/\s\"'<>]*|[^/\s\"'<>:@]*:(?!\d*[/'])[^\s\"<>]{0,256})@"
     r"|(?<![\w@/.:%+-])[\w.%+-]+:(?!//)[^\s\"<>]{1,256}@(?=[\w.-]+:\d{1,5}(?!\w))"
 )
 """User and password before a host; without a scheme, before a host with a port. A port is no password."""
-_URL = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?")
-_BASE = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?")
+_URL = r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?"
+_BASE = r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?"
 _SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
-_SECRET_OPTION = re.compile(
-    r"passw|passphrase|\bpass\b|secret|token|credential|(?:api|access|private)[-_]?key", re.IGNORECASE
-)
-_LOGIN = re.compile(r"\b(authorization:\s*|bearer |basic )(?:bearer |basic )?\S+", re.IGNORECASE)
-_SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
-_SECRET_PAIR = re.compile(r'("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % _SECRET, re.IGNORECASE)
+_SECRET_OPTION = r"(?i)passw|passphrase|\bpass\b|secret|token|credential|(?:api|access|private)[-_]?key"
+_LOGIN = r"(?i)\b(authorization:\s*|bearer |basic )(?:bearer |basic )?\S+"
+_SECRET_KEY = "(?i)" + _SECRET
+_SECRET_PAIR = r'(?i)("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % _SECRET
 
 
 def text_fault(text: str) -> str:
@@ -65,20 +63,20 @@ def fingerprint_fault(text: Any) -> str:
     )
 
 
-def _url_fault(text: str, form: Any, words: str) -> str:
-    if _USERINFO.search(text):
+def _url_fault(text: str, form: str, words: str) -> str:
+    if re.search(_USERINFO, text):
         return (
             "must name no user and no password: it is printed, and written to files that everyone may read; let the "
             "server know the hosts by their addresses, or give apt and dnf their credentials on the host "
             "(/etc/apt/auth.conf.d, username= in /etc/dnf/dnf.conf)"
         )
-    return "" if form.fullmatch(text) else words
+    return "" if re.fullmatch(form, text) else words
 
 
 def mask_secrets(text: str) -> str:
     """Replace users and passwords of URLs, and values of secret keys in JSON."""
-    return _SECRET_PAIR.sub(
-        r'\1"%s"' % HIDDEN, _USERINFO.sub(lambda match: (match.group(1) or "") + HIDDEN + "@", text)
+    return re.sub(
+        _SECRET_PAIR, r'\1"%s"' % HIDDEN, re.sub(_USERINFO, lambda match: (match.group(1) or "") + HIDDEN + "@", text)
     )
 
 
@@ -90,10 +88,10 @@ def mask_command(words: List[str]) -> List[str]:
         name, equals, _ = word.partition("=")
         if hide and not word.startswith("-"):
             word = HIDDEN
-        elif equals and _SECRET_OPTION.search(word.rpartition("=")[0]):
+        elif equals and re.search(_SECRET_OPTION, word.rpartition("=")[0]):
             word = name + equals + HIDDEN
-        hide = word.startswith("-") and not equals and bool(_SECRET_OPTION.search(word))
-        found.append(_LOGIN.sub(r"\1%s" % HIDDEN, mask_secrets(word)))
+        hide = word.startswith("-") and not equals and bool(re.search(_SECRET_OPTION, word))
+        found.append(re.sub(_LOGIN, r"\1%s" % HIDDEN, mask_secrets(word)))
     return found
 
 
@@ -102,7 +100,7 @@ def mask_values(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             key: HIDDEN
-            if isinstance(key, str) and _SECRET_KEY.search(key) and isinstance(one, str)
+            if isinstance(key, str) and re.search(_SECRET_KEY, key) and isinstance(one, str)
             else mask_values(one)
             for key, one in value.items()
         }
@@ -116,7 +114,7 @@ def find_secrets(value: Any) -> List[str]:
     found: List[str] = []
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
         if isinstance(one, str) and (
-            _USERINFO.search(one) or (isinstance(key, str) and one and _SECRET_KEY.search(key))
+            re.search(_USERINFO, one) or (isinstance(key, str) and one and re.search(_SECRET_KEY, key))
         ):
             found.append(str(key))
         found += find_secrets(one)

@@ -67,8 +67,8 @@ SHARED_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset
 
 _LIBRARY = re.compile(r"^(%s)\.so(\.[0-9.]+)?$" % "|".join(re.escape(name) for name in LIBRARIES))
 _VERSION = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)*)$")
-_HOST_PATH = re.compile(r"""hostPath["']?\s*:\s*["']?(/[^\s"',}]+)""")
-_NODE_PATH = re.compile(r"""(?<![A-Za-z])["']?path["']?\s*:\s*["']?(/dev/[^\s"',}]+)""")
+_HOST_PATH = r"""hostPath["']?\s*:\s*["']?(/[^\s"',}]+)"""
+_NODE_PATH = r"""(?<![A-Za-z])["']?path["']?\s*:\s*["']?(/dev/[^\s"',}]+)"""
 
 
 class CdiSpec(NamedTuple):
@@ -163,7 +163,7 @@ def _parse_yaml(text: str) -> Optional[CdiSpec]:
         if inside and name and len(line) - len(line.lstrip(" -{")) in (column + 2, column + 3):
             names.append(name.group(1))
     version = re.search(r"""^["']?cdiVersion["']?\s*:\s*["']?([0-9.]+)""", text, re.MULTILINE)
-    nodes, files = _NODE_PATH.findall(text), _HOST_PATH.findall(text)
+    nodes, files = re.findall(_NODE_PATH, text), re.findall(_HOST_PATH, text)
     return _spec(kind.group(1), names, nodes, files, version.group(1) if version else None)
 
 

@@ -27,7 +27,7 @@ MAX_LINKS = 40
 CUDNN_FILE = re.compile(r"^(?:libcudnn[\w.-]*\.(?:so(?:\.\d+)*|a)|cudnn\w*\.h)$")
 """cuDNN's files, which people copy into toolkits."""
 
-_FILE = re.compile(r"^cuda_(\d+\.\d+\.\d+)_(?:[\d.]+_)?linux(?:_\w+)?\.run$")
+_FILE = r"^cuda_(\d+\.\d+\.\d+)_(?:[\d.]+_)?linux(?:_\w+)?\.run$"
 _DIRECTORY = re.compile(r"^cuda-(\d+\.\d+)$")
 _PART = r"^(?:cuda|gds|nsight|lib(?:cu|nv|npp)[a-z0-9]*)(?:-[a-z0-9]+)*-%s(?:-config-common)?$"
 _PACKAGE = re.compile(r"^cuda-toolkit-(\d+)-(\d+)$")
@@ -98,7 +98,7 @@ def is_dated(release: str) -> bool:
 
 def release_of_file(name: str) -> Optional[str]:
     """Release in the name of an installer, with a driver version in it (up to 13.3) or without."""
-    found = _FILE.match(name.rpartition("/")[2])
+    found = re.match(_FILE, name.rpartition("/")[2])
     return found.group(1) if found else None
 
 

@@ -9,7 +9,7 @@ from ..system import open_files
 
 DEVICE_NODES = "/dev/nvidia"
 """Prefix of all nodes of the driver: GPUs, nvidiactl, UVM, capabilities, NVSwitches, IMEX channels, nvidia-fs."""
-CONTAINER = re.compile(r"^(.*?)[/:-]([0-9a-f]{64})(?:\.scope)?(?:/|$)", re.MULTILINE)
+CONTAINER = r"(?m)^(.*?)[/:-]([0-9a-f]{64})(?:\.scope)?(?:/|$)"
 """A container's id in /proc/PID/cgroup: docker-ID.scope, /docker/ID, libpod-ID.scope, cri-containerd-ID.scope."""
 ROOTLESS = "(rootless)"
 """In place of the id below user@UID.service: there users name cgroups as they like, also like another container."""
@@ -31,5 +31,5 @@ def describe_commands(host: Host, pids: List[int], limit: int) -> Dict[int, str]
 
 def container_id(host: Host, pid: int) -> Optional[str]:
     """Id of a process's outermost container, which the host's engine knows; None outside of any."""
-    found = CONTAINER.search(host.read("/proc/%d/cgroup" % pid) or "")
+    found = re.search(CONTAINER, host.read("/proc/%d/cgroup" % pid) or "")
     return found and (ROOTLESS if "/user@" in found.group(1) else found.group(2))

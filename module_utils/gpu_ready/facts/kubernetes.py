@@ -28,7 +28,7 @@ KUBELET_FILES = (
     "/etc/kubernetes/kubelet.env",
 )
 """The kubelet's configuration by kubeadm and its flags; kubespray's flags."""
-ENDPOINT = re.compile(r"(?:container-runtime-endpoint[= ]|containerRuntimeEndpoint:)\s*[\"']?([^\s\"']+)")
+ENDPOINT = r"(?:container-runtime-endpoint[= ]|containerRuntimeEndpoint:)\s*[\"']?([^\s\"']+)"
 ENGINE_OF_SOCKET = {"containerd.sock": names.CONTAINERD, "crio.sock": names.CRIO, "cri-dockerd.sock": names.DOCKER}
 CONTAINERD_UNREAD = (containerd_config.DROP_IN_DIRECTORY, "/etc/containerd/config.d")
 """Where nvidia-ctk wrote; 1.18.0 the latter (its issue 1404). containerd reads them where `imports` name them."""
@@ -82,7 +82,7 @@ def collect_rancher(
 def kubelet_engine(texts: List[str], containerd: ContainerdFacts, crio: CrioFacts) -> str:
     """Return the engine that the kubelet's settings name, else the only installed one, "" if that is unclear."""
     for text in texts:
-        for endpoint in ENDPOINT.findall(text):
+        for endpoint in re.findall(ENDPOINT, text):
             engine = ENGINE_OF_SOCKET.get(posixpath.basename(endpoint))
             if engine:
                 return engine

@@ -8,7 +8,7 @@ from ..base.host import Host
 from ..system import monitoring_files as files
 from .model import MonitoringFacts
 
-OPTION = re.compile(r"--collector\.textfile\.directory[= ]\"?(/[^\s\"']+)")
+OPTION = r"--collector\.textfile\.directory[= ]\"?(/[^\s\"']+)"
 CONFIGURATIONS = (
     "/etc/default/prometheus-node-exporter",
     "/etc/default/node_exporter",
@@ -49,7 +49,7 @@ def dcgm_runs(host: Host) -> bool:
 
 def exporter_directory(host: Host) -> str:
     for path in CONFIGURATIONS:
-        found = OPTION.findall(host.read(path) or "")
+        found = re.findall(OPTION, host.read(path) or "")
         if found:
             return str(found[-1])
     return DEBIAN[1] if host.exists(DEBIAN[0]) else ""

@@ -28,9 +28,9 @@ TASKS = {
 }
 """Where containerd has a directory for each namespace with one for each running container, by engine."""
 DOCKERS_NAMESPACE = "moby"
-SLURM_STEP = re.compile(r"slurmstepd: \[(\d+)")
+SLURM_STEP = r"slurmstepd: \[(\d+)"
 """The process title of a job's step: ``slurmstepd: [4711.batch]`` (slurm.schedmd.com/cgroup_v2.html)."""
-SLURM_CGROUP = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
+SLURM_CGROUP = r"(?m)/job_(\d+)(?:/|$)"
 
 
 class ListedContainers(NamedTuple):
@@ -72,7 +72,7 @@ def clean(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def describe_process(host: Host, process: GpuProcess, names: Dict[str, str], command: str) -> GpuProcess:
-    job = SLURM_CGROUP.search(host.read("/proc/%d/cgroup" % process.pid) or "")
+    job = re.search(SLURM_CGROUP, host.read("/proc/%d/cgroup" % process.pid) or "")
     identity = process.container
     return process._replace(
         name=clean(process.name),
@@ -104,10 +104,10 @@ def slurm_jobs(host: Host, steps: List[int]) -> List[str]:
     A step whose title cannot be read in time is a job too, by its cgroup or by its process.
     """
     titles = host.command_lines(steps)
-    found = {match.group(1) for match in (SLURM_STEP.match(words[0]) for words in titles.values()) if match}
+    found = {match.group(1) for match in (re.match(SLURM_STEP, words[0]) for words in titles.values()) if match}
     for pid in steps:
         if pid not in titles and host.isdir("/proc/%d" % pid):
-            match = SLURM_CGROUP.search(host.read("/proc/%d/cgroup" % pid) or "")
+            match = re.search(SLURM_CGROUP, host.read("/proc/%d/cgroup" % pid) or "")
             found.add(match.group(1) if match else "of process %d" % pid)
     return sorted(found, key=lambda job: (len(job), job))
 

@@ -9,7 +9,7 @@ from .locations import split_list, url_location
 DIRECTORY = "/etc/yum.repos.d"
 KEYRINGS = "/etc/pki/rpm-gpg"
 TRUE = ("1", "yes", "true", "on")
-ENABLED = re.compile(r"^enabled(\s*[=:]\s*)(\S*)(.*)$", re.DOTALL)
+ENABLED = r"(?s)^enabled(\s*[=:]\s*)(\S*)(.*)$"
 
 
 def walk_lines(text: str) -> "Iterator[Tuple[str, str, Optional[re.Match[str]]]]":
@@ -18,7 +18,7 @@ def walk_lines(text: str) -> "Iterator[Tuple[str, str, Optional[re.Match[str]]]]
     for line in text.splitlines(True):
         head = re.match(r"\[([^]]+)\]", line)
         section = head.group(1) if head else section
-        yield line, section, ENABLED.match(line)
+        yield line, section, re.match(ENABLED, line)
 
 
 def parse_sections(text: str) -> Dict[str, bool]:

@@ -6,9 +6,9 @@ from typing import Dict, List, Optional
 from ..base import versions
 
 SAVED = "${saved_entry}"
-DEFAULT = re.compile(r'(?m)^\s*set default="([^"\n]*)"')
-HEAD = re.compile(r"(\s*)(?:menuentry|submenu)\s")
-KERNEL = re.compile(r"\s+linux(?:16|efi)?\s+\S*vmlinuz-(\S+)")
+DEFAULT = r'(?m)^\s*set default="([^"\n]*)"'
+HEAD = r"(\s*)(?:menuentry|submenu)\s"
+KERNEL = r"\s+linux(?:16|efi)?\s+\S*vmlinuz-(\S+)"
 
 
 def find_default_kernel(environment: str, configuration: str, kernels: List[str]) -> Optional[str]:
@@ -34,7 +34,7 @@ def find_default_entry(environment: str, configuration: str) -> Optional[str]:
     Without a menu at hand (EL 8 has it in the EFI system partition) the saved one counts, which is what EL sets.
     """
     values = dict(re.findall(r"(?m)^(next_entry|saved_entry)=(.+)$", environment))
-    settings = [value for value in DEFAULT.findall(configuration) if value != "${next_entry}"]
+    settings = [value for value in re.findall(DEFAULT, configuration) if value != "${next_entry}"]
     setting = settings[-1] if settings else SAVED
     last = values.get("saved_entry") or ("0" if settings else None)
     return values.get("next_entry") or (last if setting == SAVED else setting)
@@ -44,10 +44,10 @@ def kernels_by_position(configuration: str) -> Dict[str, str]:
     found: Dict[str, str] = {}
     top = inner = -1
     for line in configuration.splitlines():
-        head = HEAD.match(line)
+        head = re.match(HEAD, line)
         if head:
             top, inner = (top, inner + 1) if head.group(1) else (top + 1, -1)
-        kernel = KERNEL.match(line)
+        kernel = re.match(KERNEL, line)
         if kernel:
             found.setdefault("%d" % top if inner < 0 else "%d>%d" % (top, inner), kernel.group(1))
     return found

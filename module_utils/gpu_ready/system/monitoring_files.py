@@ -55,7 +55,7 @@ EXPORTER_UNIT = "/etc/systemd/system/nvidia-dcgm-exporter.service.d/gpu-ready.co
 DCGM_FILES = (COUNTERS, EXPORTER_UNIT)
 """What gpu-ready writes beside NVIDIA's packages: which metrics, and where the exporter gets them."""
 DCGM_SERVICES = ("nvidia-dcgm", "nvidia-dcgm-exporter")
-PYTHON = re.compile(r"(?m)^ExecStart=(/\S+) -E -s -B -m %s" % PACKAGE)
+PYTHON = r"(?m)^ExecStart=(/\S+) -E -s -B -m %s" % PACKAGE
 
 
 class MonitoringParams(NamedTuple):
@@ -81,7 +81,7 @@ def program_digest(files: Mapping[str, bytes]) -> str:
 
 
 def unit_python(unit: Optional[str]) -> Optional[str]:
-    found = PYTHON.search(unit or "")
+    found = re.search(PYTHON, unit or "")
     return found.group(1) if found else None
 
 

@@ -9,8 +9,8 @@ import re
 from typing import Any, Dict, List, NamedTuple, Tuple, Union
 
 BLANK = " \t\r\n"
-_FIRST_KEY = re.compile(r'[ \t\r\n]*\{[ \t\r\n]*\n([ \t]*)"')
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_FIRST_KEY = r'[ \t\r\n]*\{[ \t\r\n]*\n([ \t]*)"'
+_SURROGATE = "[\ud800-\udfff]"
 
 
 class DaemonJsonError(Exception):
@@ -70,7 +70,7 @@ def format_like(value: Dict[str, Any], document: Document) -> str:
     """Format ``value`` with the indentation, separators, line ends and final newline of an existing file."""
     text = document.text
     body = text.strip(BLANK)
-    first = _FIRST_KEY.match(text)
+    first = re.match(_FIRST_KEY, text)
     one_line = bool(document.value) and "\n" not in body
     separators = (",", ":") if one_line and '": ' not in body else (", " if one_line else ",", ": ")
     formatted = json.dumps(
@@ -79,7 +79,7 @@ def format_like(value: Dict[str, Any], document: Document) -> str:
         separators=separators,
         ensure_ascii="\\u" in text and all(ord(char) < 128 for char in text),
     )
-    formatted = _SURROGATE.sub(lambda match: "\\u%04x" % ord(match.group(0)), formatted)
+    formatted = re.sub(_SURROGATE, lambda match: "\\u%04x" % ord(match.group(0)), formatted)
     if "\r\n" in text:
         formatted = formatted.replace("\n", "\r\n")
     return formatted + (text[len(text.rstrip(BLANK)) :] if body else "\n")

@@ -11,8 +11,8 @@ from ...base.json_file import parse_json
 REDIST = "https://developer.download.nvidia.com/compute/cudnn/redist/"
 RECORDS = "/var/lib/gpu-ready/cudnn"
 
-_ARCHIVE = re.compile(r"^cudnn-linux-(\w+)-(\d+(?:\.\d+){2,3})_cuda(\d+(?:\.\d+)?)-archive\.tar\.(?:xz|gz)$")
-_OLD_ARCHIVE = re.compile(r"^cudnn-(\d+\.\d+)-linux-(\w+)-v(\d+(?:\.\d+)*)\.(?:tgz|tar\.gz)$")
+_ARCHIVE = r"^cudnn-linux-(\w+)-(\d+(?:\.\d+){2,3})_cuda(\d+(?:\.\d+)?)-archive\.tar\.(?:xz|gz)$"
+_OLD_ARCHIVE = r"^cudnn-(\d+\.\d+)-linux-(\w+)-v(\d+(?:\.\d+)*)\.(?:tgz|tar\.gz)$"
 _ARCHITECTURES = {"x64": "x86_64"}
 _PACKAGE = re.compile(r"^(?:lib)?cudnn(\d+)(?:-(?:dev|devel|headers|static))?(?:-cuda-(\d+)(?:-\d+)?)?$")
 _PACKAGE_CUDA = re.compile(r"[+.]cuda(\d+)")
@@ -72,10 +72,10 @@ def parse_archive_name(name: str) -> Optional[ArchiveName]:
 
     Up to 8.2 ``cudnn-8.0-linux-x64-v6.0.tgz``, then ``cudnn-linux-x86_64-8.9.7.29_cuda12-archive.tar.xz``.
     """
-    found = _ARCHIVE.match(name)
+    found = re.match(_ARCHIVE, name)
     if found:
         return ArchiveName(found.group(2), found.group(3), _ARCHITECTURES.get(found.group(1), found.group(1)))
-    found = _OLD_ARCHIVE.match(name)
+    found = re.match(_OLD_ARCHIVE, name)
     if found:
         return ArchiveName(found.group(3), found.group(1), _ARCHITECTURES.get(found.group(2), found.group(2)))
     return None

@@ -16,7 +16,7 @@ OPEN_FOR_ALL = 560
 FOREIGN_DRIVERS = ("vfio-pci", "pci-stub", "xen-pciback")
 OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
 """In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
-FILE_VERSION = re.compile(r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$")
+FILE_VERSION = r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$"
 
 
 class DriverRequest(NamedTuple):
@@ -65,7 +65,7 @@ def _given(value: str) -> Optional[str]:
 
 def version_of_file(name: Optional[str]) -> Optional[str]:
     """Return the driver version in the name of an installer (NVIDIA-Linux-x86_64-580.95.05.run)."""
-    match = FILE_VERSION.search(name or "")
+    match = re.search(FILE_VERSION, name or "")
     return match.group(1) if match else None
 
 

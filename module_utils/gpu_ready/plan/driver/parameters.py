@@ -17,10 +17,10 @@ from .model import ModprobeParams
 PATH = "/etc/modprobe.d/zz-gpu-ready-nvidia.conf"
 PACKAGED = ("/usr/", "/lib/")
 """Files of packages are below these directories; those of the host's administrator are in /etc and /run."""
-LINE = re.compile(r"(?m)^[ \t]*options[ \t]+nvidia(?:[-_](?:current|tesla|legacy)[\w-]*)?[ \t]+((?:\\\n|.)*)")
+LINE = r"(?m)^[ \t]*options[ \t]+nvidia(?:[-_](?:current|tesla|legacy)[\w-]*)?[ \t]+((?:\\\n|.)*)"
 """Of Debian's modules with names of their own too. A backslash at its end continues a line."""
-SETTING = re.compile(r"(?<!\S)NVreg_(\w+)=(\"[^\"\n]*\"|\S*)")
-NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)")
+SETTING = r"(?<!\S)NVreg_(\w+)=(\"[^\"\n]*\"|\S*)"
+NUMBER = r"-?(?:0x[0-9a-fA-F]+|\d+)"
 
 
 class Assignment(NamedTuple):
@@ -41,8 +41,8 @@ def requested(settings: Settings) -> Dict[str, str]:
 def assignments(text: str) -> List[Assignment]:
     return [
         Assignment(name, value.strip('"'), text.count("\n", 0, line.start()) + 1)
-        for line in LINE.finditer(text)
-        for name, value in SETTING.findall(line.group(1))
+        for line in re.finditer(LINE, text)
+        for name, value in re.findall(SETTING, line.group(1))
     ]
 
 
@@ -52,7 +52,7 @@ def to_number(text: str) -> Optional[int]:
     The kernel takes 438, 0666 and 0x1b6 alike (kstrtoint with base 0) and NVIDIA shows them unsigned
     (nv_procfs_read_params in nv-procfs.c of the open kernel modules).
     """
-    if not NUMBER.fullmatch(text):
+    if not re.fullmatch(NUMBER, text):
         return None
     try:
         return int(text, 8 if re.match("-?0[0-9]", text) else 0) & 0xFFFFFFFF

@@ -76,7 +76,7 @@ import tempfile
 from ..module_utils.gpu_ready.base import files, manifest_notes, work_directories
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
-from ..module_utils.gpu_ready.containers import cdi
+from ..module_utils.gpu_ready.containers import cdi, cdi_build
 from ..module_utils.gpu_ready.driver.libraries import multiarch_directory
 from ..module_utils.gpu_ready.facts import docker as look
 
@@ -111,7 +111,7 @@ def build_native(host, create_nodes):
         # /proc/driver/nvidia shows question marks until a program opens the GPU.
         names = parse_uuids(host.run([host.which("nvidia-smi"), "-L"], timeout=60.0).out)
         gpus = [gpu._replace(uuid=gpu.uuid or names.get(gpu.number)) for gpu in gpus]
-    return cdi.build_spec(driver, gpus, multiarch_directory(host.uname()[1]))
+    return cdi_build.build_spec(driver, gpus, multiarch_directory(host.uname()[1]))
 
 
 def parse_uuids(text):

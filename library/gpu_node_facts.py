@@ -56,15 +56,15 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
-from ..module_utils.gpu_ready.base import validation
+from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.facts import collect
+from ..module_utils.gpu_ready.facts import collect, public
 
 ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 
 
 def run(host, params, check):
-    facts = validation.mask_values(collect.public_json(collect.collect(host, params["treat_as"])))
+    facts = secret_values.mask_values(public.public_json(collect.collect(host, params["treat_as"])))
     return {"changed": False, "ansible_facts": {"gpu_node": facts}}
 
 

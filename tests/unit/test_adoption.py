@@ -10,7 +10,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.facts import apt as apt_facts
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
-from gpu_ready.packaging import apt, apt_entries, openpgp, repositories, shipped_keys, yum_repos
+from gpu_ready.packaging import apt, apt_entries, armor, openpgp, repositories, shipped_keys, yum_repos
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.repository import parse_repository
 from gpu_ready.plan import apt_repository, repository
@@ -116,7 +116,7 @@ def test_a_stanza_is_switched_off_by_the_words_that_apt_takes(tmp_path: Path, en
     [
         (TOOLKIT_PAGE, key(TOOLKIT)),
         (TOOLKIT_PAGE.replace("https:", "http:").replace("/ ", " "), key(TOOLKIT)),
-        (TOOLKIT_PAGE, openpgp.armor(key(TOOLKIT))),
+        (TOOLKIT_PAGE, armor.armor(key(TOOLKIT))),
         (TOOLKIT_PAGE, OTHER + key(TOOLKIT)),
     ],
 )
@@ -128,7 +128,7 @@ def test_the_toolkits_own_page_is_used_as_it_is(lines: str, keyring: bytes) -> N
 def test_dockers_own_page_is_used_as_it_is() -> None:
     files = {
         "/etc/apt/sources.list.d/docker.sources": DOCKER_PAGE,
-        "/etc/apt/keyrings/docker.asc": openpgp.armor(key(DOCKER)),
+        "/etc/apt/keyrings/docker.asc": armor.armor(key(DOCKER)),
     }
     facts = collected(files)
     assert judge(facts, request("docker-ce-debian12")) == ([], [])
@@ -141,7 +141,7 @@ def test_dockers_own_page_is_used_as_it_is() -> None:
 
 
 def test_a_key_inside_of_the_file_counts() -> None:
-    lines = openpgp.armor(key(DOCKER)).decode().strip().splitlines()
+    lines = armor.armor(key(DOCKER)).decode().strip().splitlines()
     inline = "\n " + "\n ".join(line or "." for line in lines)
     text = DOCKER_PAGE.replace(" /etc/apt/keyrings/docker.asc", inline)
     assert judge(collected({"/etc/apt/sources.list.d/x.sources": text}), request("docker-ce-debian12")) == ([], [])

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from gpu_ready.containers import cdi
+from gpu_ready.containers import cdi, cdi_build
 from gpu_ready.facts import docker as docker_facts
 from gpu_ready.facts.model import CdiSpecFacts
 
@@ -87,7 +87,7 @@ def host_with_driver(version: str = "535.183.01", **more: str) -> RecordedHost:
 
 def test_our_own_specification_mounts_each_file_under_every_name_a_program_asks_for() -> None:
     host = host_with_driver()
-    spec = json.loads(cdi.build_spec(docker_facts.driver_files(host), docker_facts.gpu_list(host)))
+    spec = json.loads(cdi_build.build_spec(docker_facts.driver_files(host), docker_facts.gpu_list(host)))
     mounts = {mount["containerPath"]: mount["hostPath"] for mount in spec["containerEdits"]["mounts"]}
     assert mounts == {
         "/usr/bin/nvidia-smi": "/usr/lib/nvidia/current/nvidia-smi",
@@ -120,7 +120,7 @@ def specifications(host: RecordedHost) -> list[CdiSpecFacts]:
 
 def test_our_own_specification_fits_the_host_it_was_made_on() -> None:
     host = host_with_driver()
-    host.files[cdi.NATIVE] = cdi.build_spec(docker_facts.driver_files(host), docker_facts.gpu_list(host))
+    host.files[cdi.NATIVE] = cdi_build.build_spec(docker_facts.driver_files(host), docker_facts.gpu_list(host))
     (found,) = specifications(host)
     assert (found.ours, found.stale) == (True, None)
     host.files["/dev/nvidia2"] = ""

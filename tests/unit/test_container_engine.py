@@ -1,7 +1,7 @@
 """The command lines of the engines: docker's unchanged, and names as podman and ctr expect them."""
 
 import pytest
-from gpu_ready.containers import cdi, engine
+from gpu_ready.containers import cdi, cdi_build, engine
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_own_specification_as_arguments_of_an_old_ctr() -> None:
     driver = cdi.DriverFiles(
         "580.1", (cdi.DriverLibrary("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
     )
-    text = cdi.build_spec(driver, [cdi.CdiGpu(0, "/dev/nvidia0", "GPU-a"), cdi.CdiGpu(1, "/dev/nvidia1", None)])
+    text = cdi_build.build_spec(driver, [cdi.CdiGpu(0, "/dev/nvidia0", "GPU-a"), cdi.CdiGpu(1, "/dev/nvidia1", None)])
     args = engine.ctr_arguments(text, ["GPU-a"])
     assert args is not None
     assert args[:4] == ["--env", "NVIDIA_VISIBLE_DEVICES=void", "--device", "/dev/nvidiactl"]

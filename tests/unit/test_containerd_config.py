@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.containers.containerd import config, edits, toml
+from gpu_ready.containers.containerd import files as containerd_files
 
 from tests.unit.test_toml import DEBIAN
 
@@ -236,9 +237,9 @@ def test_settings_of_the_unit() -> None:
 def test_settings_that_the_engine_did_not_apply() -> None:
     expected = change(NEW, None).required
     dump = f"version = 3\n[{V3}.containerd.runtimes.nvidia]\nruntime_type = 'io.containerd.runc.v2'\n"
-    assert edits.missing_keys(dump, expected) == ["containerd.runtimes.nvidia.options.BinaryName"]
+    assert containerd_files.missing_keys(dump, expected) == ["containerd.runtimes.nvidia.options.BinaryName"]
     assert (
-        edits.missing_keys(
+        containerd_files.missing_keys(
             toml.set_value(dump, ("plugins", edits.PLUGINS[3], *expected[1][0]), edits.RUNTIME), expected
         )
         == []

@@ -8,7 +8,7 @@ from gpu_ready.base import manifest
 from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.facts import engines
+from gpu_ready.facts import engines, public
 from gpu_ready.facts.model import ConfigFile, EngineFacts, PodmanFacts
 
 from tests.unit.recorded import RecordedHost
@@ -73,7 +73,7 @@ def test_imports_are_followed_in_order_and_once() -> None:
     names = ["config.toml", "a.toml", "b.toml", "last.toml", "x.toml"]
     assert [file.path.rpartition("/")[2] for file in found] == names
     assert found[3].text == "\udcff"
-    shown = engines.public(collect(host(files)))
+    shown = public.engines_json(collect(host(files)))
     assert "imports" not in json.dumps(shown) and containerd_config.MAIN in json.dumps(shown)
 
 

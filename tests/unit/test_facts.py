@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import pending, records
 from gpu_ready.base.host import Host, Result
-from gpu_ready.facts import apt, base, collect, driver, model
+from gpu_ready.facts import apt, base, collect, driver, model, public
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
 from gpu_ready.hardware import pci
@@ -390,7 +390,7 @@ def test_collecting_starts_no_program_on_a_bare_host_and_is_quick() -> None:
 
 
 def test_public_facts_have_nothing_private() -> None:
-    shown = collect.public_json(
+    shown = public.public_json(
         collect.collect(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'}))
     )
     assert "u:p@h" not in repr(shown)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.base import records, validation
+from gpu_ready.base import records, secret_values, validation
 from gpu_ready.catalog.settings import DEFAULTS, Settings
 from gpu_ready.containers import engine
 from gpu_ready.containers.daemon_json import merge as daemon_json
@@ -260,10 +260,10 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
         "proxies": {"http-proxy": "http://u:p@proxy"},
         "list": ["http://u:p@one", 1, None],
     }
-    assert validation.find_secrets(value) == ["splunk-token", "http-proxy", "0"]
+    assert secret_values.find_secrets(value) == ["splunk-token", "http-proxy", "0"]
     hidden = {"log-opts": {"splunk-token": "***", "tag": "x"}, "proxies": {"http-proxy": "http://***@proxy"}}
-    assert validation.mask_values(value) == {**hidden, "list": ["http://***@one", 1, None]}
-    assert validation.find_secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
+    assert secret_values.mask_values(value) == {**hidden, "list": ["http://***@one", 1, None]}
+    assert secret_values.find_secrets({"log-driver": "journald", "mirrors": ["https://m"]}) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import openpgp, pinned_key
+from gpu_ready.packaging import armor, openpgp, pinned_key
 
 # An Ed25519 key packet built by hand: version 4, time 1, algorithm 22, curve OID and a point.
 BODY = bytes([4, 0, 0, 0, 1, 22, 9]) + bytes.fromhex("2b06010401da470f01") + bytes([1, 7, 0x40]) + bytes(32)
@@ -16,14 +16,14 @@ NEW = bytes([0xC6, len(BODY)]) + BODY
 USER = bytes([0xB4, 4]) + b"user"
 
 
-def armor(data: bytes) -> bytes:
+def armored(data: bytes) -> bytes:
     text = base64.encodebytes(data)
     return (
         b"-----BEGIN PGP PUBLIC KEY BLOCK-----\nComment: x\n\n" + text + b"=abcd\n-----END PGP PUBLIC KEY BLOCK-----\n"
     )
 
 
-@pytest.mark.parametrize("data", [OLD, NEW, OLD + USER, armor(OLD + USER), armor(NEW).replace(b"\n", b"\r\n")])
+@pytest.mark.parametrize("data", [OLD, NEW, OLD + USER, armored(OLD + USER), armored(NEW).replace(b"\n", b"\r\n")])
 def test_parse_key_in_every_form(data: bytes) -> None:
     (key,) = openpgp.parse_keys(data)
     assert key.fingerprint == openpgp.fingerprint(BODY)
@@ -42,7 +42,7 @@ def test_a_wrong_fingerprint_names_both() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"<html>404</html>", OLD[:20], armor(OLD)[:60], USER, b"\xc6", b"\x98\x05\x03aaaa"]
+    "data", [b"", b"<html>404</html>", OLD[:20], armored(OLD)[:60], USER, b"\xc6", b"\x98\x05\x03aaaa"]
 )
 def test_damaged_keys_are_errors(data: bytes) -> None:
     with pytest.raises(openpgp.OpenPgpError):
@@ -69,20 +69,20 @@ def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
 
 def test_armour_round_trip() -> None:
     data = bytes(range(256)) * 3
-    text = openpgp.armor(data)
+    text = armor.armor(data)
     assert openpgp.dearmor(text) == data
     assert max(len(line) for line in text.splitlines()) == 64
-    assert openpgp.crc24(b"123456789") == 0x21CF02  # the check value of CRC-24/OPENPGP
+    assert armor.crc24(b"123456789") == 0x21CF02  # the check value of CRC-24/OPENPGP
 
 
 def test_key_with_a_published_checksum_of_its_file() -> None:
-    text = armor(OLD + USER)
+    text = armored(OLD + USER)
     checksum = hashlib.sha256(text).hexdigest()
     written = text.replace(b"Comment: x\n", b"Version: GnuPG v2\nComment: x\n")
-    assert openpgp.fingerprint_by_checksum(written, checksum) == openpgp.fingerprint(BODY)
+    assert armor.fingerprint_by_checksum(written, checksum) == openpgp.fingerprint(BODY)
     with pytest.raises(openpgp.OpenPgpError, match="sha256"):
-        openpgp.fingerprint_by_checksum(written.replace(b"x", b"y"), checksum)
+        armor.fingerprint_by_checksum(written.replace(b"x", b"y"), checksum)
     other = BODY[:4] + b"\x02" + BODY[5:]
-    both = armor(OLD + bytes([0x98, len(other)]) + other)
+    both = armored(OLD + bytes([0x98, len(other)]) + other)
     with pytest.raises(openpgp.OpenPgpError, match="2 keys"):
-        openpgp.fingerprint_by_checksum(both, hashlib.sha256(both).hexdigest())
+        armor.fingerprint_by_checksum(both, hashlib.sha256(both).hexdigest())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import openpgp, pinned_key
+from gpu_ready.packaging import armor, openpgp, pinned_key
 from gpu_ready.packaging.openpgp import Packet
 
 from tests.unit.gpg_keys import GpgHome
@@ -92,7 +92,7 @@ class TestWithGpg:
         found = pinned_key.pick_key(keys.served + raw(keys.packets[at:]), keys.pinned)
         home = GpgHome(tmp_path / "g")
         try:
-            home.run("--import", data=openpgp.armor(found))
+            home.run("--import", data=armor.armor(found))
             assert home.fingerprints(keys.pinned) == [keys.pinned, *keys.own]
         finally:
             home.close()

@@ -2,7 +2,7 @@
 
 import pytest
 from gpu_ready.base.host import Result
-from gpu_ready.facts import collect
+from gpu_ready.facts import collect, public
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import AptFacts, YumFacts
 from gpu_ready.packaging import rpm, yum_repos, yum_sections
@@ -121,7 +121,7 @@ def test_a_host_with_rpms_is_asked_rpm_and_no_dpkg() -> None:
         keyrings=["RPM-GPG-KEY-Rocky-9"],
         streams={"nvidia-driver": "580-open"},
     )
-    assert found.apt == AptFacts() and "yum" not in collect.public_json(found)
+    assert found.apt == AptFacts() and "yum" not in public.public_json(found)
     # The second call asks for the vendor of the driver; a host without a driver does not pay for it.
     assert [argv[1:4] for argv in host.asked if argv[0] == "rpm"] == [
         tuple(rpm.QUERY[1:4]), ("-q", "--qf", rpm_facts.VENDOR),

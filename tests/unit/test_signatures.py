@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gpu_ready.base.host import Host
-from gpu_ready.packaging import openpgp, signatures
+from gpu_ready.packaging import armor, signatures
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.signatures import PinnedFile
 
@@ -51,7 +51,7 @@ class Shop:
     def write_key(self, name: str) -> str:
         self.gpg.generate(name)
         path = self.directory / f"{name}.asc"
-        path.write_bytes(openpgp.armor(self.gpg.export(name)))
+        path.write_bytes(armor.armor(self.gpg.export(name)))
         return str(path)
 
     def build(self) -> Path:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base.host import Result
-from gpu_ready.containers import cdi
+from gpu_ready.containers import cdi, cdi_build
 from gpu_ready.facts.model import CdiSpecFacts
 from gpu_ready.plan.model import EnginesChoice, VerifyExpectation
 from gpu_ready.verify import container as verify_container
@@ -17,7 +17,7 @@ from tests.unit.recorded import RecordedHost
 DRIVER = cdi.DriverFiles(
     "580.1", (cdi.DriverLibrary("/lib/libcuda.so.580.1", ("libcuda.so.1",)),), {}, ("/dev/nvidiactl",)
 )
-OURS = cdi.build_spec(DRIVER, [cdi.CdiGpu(0, "/dev/nvidia0", None)])
+OURS = cdi_build.build_spec(DRIVER, [cdi.CdiGpu(0, "/dev/nvidia0", None)])
 GPUS = [
     nvml.NvmlGpu(0, "GPU-a", "L40S", "0000:3b:00.0", "580.1"),
     nvml.NvmlGpu(1, "GPU-b", "L40S", "0000:af:00.0", "580.1"),

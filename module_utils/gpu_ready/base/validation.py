@@ -11,18 +11,17 @@ LONGEST = 4096
 """Most characters of one value: no path and no URL of a package server is longer (PATH_MAX)."""
 HIDDEN = "***"
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-_USERINFO = (
+USERINFO = (
     r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^/\s\"'<>]*|[^/\s\"'<>:@]*:(?!\d*[/'])[^\s\"<>]{0,256})@"
     r"|(?<![\w@/.:%+-])[\w.%+-]+:(?!//)[^\s\"<>]{1,256}@(?=[\w.-]+:\d{1,5}(?!\w))"
 )
 """User and password before a host; without a scheme, before a host with a port. A port is no password."""
 _URL = r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?"
 _BASE = r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?"
-_SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
+SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
 _SECRET_OPTION = r"(?i)passw|passphrase|\bpass\b|secret|token|credential|(?:api|access|private)[-_]?key"
 _LOGIN = r"(?i)\b(authorization:\s*|bearer |basic )(?:bearer |basic )?\S+"
-_SECRET_KEY = "(?i)" + _SECRET
-_SECRET_PAIR = r'(?i)("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % _SECRET
+_SECRET_PAIR = r'(?i)("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % SECRET
 
 
 def text_fault(text: str) -> str:
@@ -64,7 +63,7 @@ def fingerprint_fault(text: Any) -> str:
 
 
 def _url_fault(text: str, form: str, words: str) -> str:
-    if re.search(_USERINFO, text):
+    if re.search(USERINFO, text):
         return (
             "must name no user and no password: it is printed, and written to files that everyone may read; let the "
             "server know the hosts by their addresses, or give apt and dnf their credentials on the host "
@@ -76,7 +75,7 @@ def _url_fault(text: str, form: str, words: str) -> str:
 def mask_secrets(text: str) -> str:
     """Replace users and passwords of URLs, and values of secret keys in JSON."""
     return re.sub(
-        _SECRET_PAIR, r'\1"%s"' % HIDDEN, re.sub(_USERINFO, lambda match: (match.group(1) or "") + HIDDEN + "@", text)
+        _SECRET_PAIR, r'\1"%s"' % HIDDEN, re.sub(USERINFO, lambda match: (match.group(1) or "") + HIDDEN + "@", text)
     )
 
 
@@ -93,36 +92,6 @@ def mask_command(words: List[str]) -> List[str]:
         hide = word.startswith("-") and not equals and bool(re.search(_SECRET_OPTION, word))
         found.append(re.sub(_LOGIN, r"\1%s" % HIDDEN, mask_secrets(word)))
     return found
-
-
-def mask_values(value: Any) -> Any:
-    """Plain values to print or keep: like :func:`mask_secrets`, and whole values under secret keys."""
-    if isinstance(value, dict):
-        return {
-            key: HIDDEN
-            if isinstance(key, str) and re.search(_SECRET_KEY, key) and isinstance(one, str)
-            else mask_values(one)
-            for key, one in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [mask_values(one) for one in value]
-    return mask_secrets(value) if isinstance(value, str) else value
-
-
-def find_secrets(value: Any) -> List[str]:
-    """Keys of plain values that hold a secret, or a URL with a password, as people name them."""
-    found: List[str] = []
-    for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
-        if isinstance(one, str) and (
-            re.search(_USERINFO, one) or (isinstance(key, str) and one and re.search(_SECRET_KEY, key))
-        ):
-            found.append(str(key))
-        found += find_secrets(one)
-    return found
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
 
 
 def format_value(value: Any, most: int = 120) -> str:

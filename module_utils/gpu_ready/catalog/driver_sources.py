@@ -126,15 +126,3 @@ def has_flavour(data: Distribution, source: str, branch: int, profile: str, flav
 def all_branches(data: Distribution, source: str) -> List[int]:
     """Branches that a source carries in any kind, ascending."""
     return sorted({branch for kind in module_kinds(data, source) for branch in branches(data, source, kind)})
-
-
-def package_sets(data: Distribution, source: str, branch: int, kernel: str) -> List[List[str]]:
-    """Package sets of a branch: one for each kind, profile and flavour that a source has."""
-    found = [
-        packages(data, source, branch, profile, flavour, kind, kernel)
-        for kind in module_kinds(data, source)
-        for profile in PROFILES
-        for flavour in FLAVOURS
-        if source != RUNFILE
-    ]
-    return [names for names in found if names]

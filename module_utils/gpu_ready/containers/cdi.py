@@ -1,17 +1,10 @@
-"""CDI specifications: parse those of other programs, and build our own from device nodes and driver files.
+"""CDI specifications: parse those of other programs, find the driver files for our own (cdi_build.py)."""
 
-Our own specification needs no NVIDIA program when a container starts: without nvidia-cdi-hook nothing creates links or
-runs ldconfig there, so every driver library is mounted under each of its names, in the default library directories of
-the Debian and the RPM family.
-"""
-
-import json
 import posixpath
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..base.json_file import parse_json
-from ..driver.libraries import RPM_DIRECTORY
 
 KIND = "nvidia.com/gpu"
 DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
@@ -38,7 +31,6 @@ REFRESH_OLD_TEXT = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\
     FEATURES,
     ",".join(OLD_FEATURES),
 )
-_OPTIONS = ["ro", "nosuid", "nodev", "bind"]
 
 LIBRARIES = (
     "libcuda",
@@ -227,42 +219,6 @@ def format_nodes_unit(gpus: int) -> Dict[str, str]:
 def _commands(key: str, gpus: int) -> str:
     minors = " ".join("-c=%d" % minor for minor in [255] + list(range(gpus)))
     return "%s=-/usr/bin/nvidia-modprobe %s\n%s=-/usr/bin/nvidia-modprobe -u -c=0\n" % (key, minors, key)
-
-
-def build_spec(driver: DriverFiles, gpus: Iterable[CdiGpu], directory: str = "/usr/lib/x86_64-linux-gnu") -> str:
-    """Our own specification as text; ``directory`` is the library directory of Debian images on this architecture.
-
-    Devices are named by index and UUID, and ``all``.
-    """
-    gpus = list(gpus)
-    devices: List[Dict[str, Any]] = []
-    for gpu in gpus:
-        for name in (str(gpu.number), gpu.uuid):
-            if name:
-                devices.append({"name": name, "containerEdits": {"deviceNodes": [{"path": gpu.node}]}})
-    devices.append({"name": "all", "containerEdits": {"deviceNodes": [{"path": gpu.node} for gpu in gpus]}})
-    mounts: List[Dict[str, Any]] = []
-    for library in driver.libraries:
-        for target in (directory, RPM_DIRECTORY):
-            for name in library.names:
-                mounts.append(_mount(library.path, posixpath.join(target, name)))
-    for name in sorted(driver.programs):
-        mounts.append(_mount(driver.programs[name], "/usr/bin/" + name))
-    spec = {
-        "cdiVersion": "0.5.0",
-        "kind": KIND,
-        "devices": devices,
-        "containerEdits": {
-            "env": ["NVIDIA_VISIBLE_DEVICES=void"],
-            "deviceNodes": [{"path": path} for path in driver.nodes],
-            "mounts": mounts,
-        },
-    }
-    return json.dumps(spec, indent=1) + "\n"
-
-
-def _mount(source: str, target: str) -> Dict[str, Any]:
-    return {"hostPath": source, "containerPath": target, "options": _OPTIONS}
 
 
 def find_difference(

@@ -1,13 +1,13 @@
 """All facts of a host. Collecting reads files, starts next to no program and changes nothing."""
 
-from typing import Dict, Optional, Tuple
+from typing import Optional, Tuple
 
-from ..base import manifest, records
+from ..base import manifest
 from ..base.host import Host
 from ..packaging.family import uses_rpm
 from ..upgrade import journal
 from . import base, cuda, cudnn, docker, driver, engines, monitoring, verified, work
-from .model import SCHEMA, AptFacts, BaseFacts, Facts, PackageFacts, YumFacts
+from .model import AptFacts, BaseFacts, Facts, PackageFacts, YumFacts
 
 
 def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
@@ -47,14 +47,3 @@ def collect_packages(host: Host, system: BaseFacts) -> Tuple[PackageFacts, Optio
     from . import apt
 
     return apt.dpkg_packages(host), apt.apt_facts(host), None
-
-
-def public_json(facts: Facts) -> Dict[str, object]:
-    """Return facts as JSON, without what is large or private: all packages and the texts of files.
-
-    daemon.json and containerd's files may contain passwords of proxies and registries.
-    """
-    shown = {name: records.to_json(part) for name, part in facts._asdict().items() if name not in ("apt", "yum")}
-    del shown["packages"]["installed"], shown["docker"]["daemon_json"]["text"]
-    shown["engines"] = engines.public(facts.engines)
-    return dict(shown, schema=SCHEMA)

@@ -4,9 +4,9 @@ Read from files; a program runs only where no package says its version.
 """
 
 import posixpath
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..base import manifest, records
+from ..base import manifest
 from ..base.host import Host
 from ..containers import cdi, docker
 from ..containers.containerd import config as containerd_config
@@ -115,22 +115,3 @@ def is_restart_pending(host: Host) -> bool:
     """Return whether containerd runs since before our change; it creates its socket at each start."""
     mark, socket = host.changed_at(PENDING), host.changed_at(containerd_config.SOCKET)
     return mark is not None and socket is not None and mark > socket
-
-
-def public(facts: EngineFacts) -> Dict[str, object]:
-    """Return the facts as JSON without the texts of files: those of containerd may contain passwords of registries."""
-    engine = dict(
-        records.to_json(facts.containerd),
-        files=[file.path for file in facts.containerd.files],
-        record=containerd_config.dotted_keys(facts.containerd.record),
-    )
-    del engine["before"], engine["after"]
-    shown: Dict[str, Any] = {
-        "podman": records.to_json(facts.podman),
-        "containerd": engine,
-        "crio": dict(records.to_json(facts.crio), files=[file.path for file in facts.crio.files]),
-        "kubernetes": dict(records.to_json(facts.kubernetes), files=[file.path for file in facts.kubernetes.files]),
-        "nodes": sorted(facts.nodes),
-    }
-    shown["kubernetes"]["templates"] = [file.path for file in facts.kubernetes.templates]
-    return shown

@@ -1,8 +1,19 @@
-"""Components of the distribution's own package sources, added and removed."""
+"""Components added to the distribution's own apt sources and removed again, with every other byte kept."""
 
-from typing import List, NamedTuple, Sequence
+import re
+from typing import Callable, List, NamedTuple, Sequence
 
-from .apt_sources import SourceEntry, distribution_entries, edit, is_main_entry, locations, nothing, parse_entries
+from .apt_sources import (
+    BETWEEN_STANZAS,
+    ONE_LINE,
+    SourceEntry,
+    distribution_entries,
+    entry_of_line,
+    entry_of_stanza,
+    is_main_entry,
+    locations,
+    parse_entries,
+)
 
 
 class SourcesChange(NamedTuple):
@@ -15,6 +26,60 @@ class SourcesChange(NamedTuple):
 
 def missing_names(present: List[str], names: List[str]) -> List[str]:
     return [name for name in names if name not in present]
+
+
+Choose = Callable[[SourceEntry], List[str]]
+"""For an entry, the components to add or to remove."""
+
+
+def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
+    lines = []
+    for line in text.split("\n"):
+        match = re.match(ONE_LINE, line)
+        if match:
+            entry = entry_of_line(match)
+            rest = " ".join([without(match.group("rest"), remove(entry))] + add(entry))
+            line = match.group(1) + rest + match.group("tail")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def without(text: str, names: List[str]) -> str:
+    for name in names:
+        word = re.escape(name)
+        text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
+    return text
+
+
+COMPONENTS = re.compile(r"(?im)^components:[^\n]*(?:\n[ \t#][^\n]*)*")
+
+
+def edit_deb822(text: str, add: Choose, remove: Choose) -> str:
+    parts = re.split(BETWEEN_STANZAS, text)
+    for index in range(0, len(parts), 2):
+        entry = entry_of_stanza(parts[index])
+        if entry is None:
+            continue
+        removed, added = remove(entry), add(entry)
+        parts[index] = COMPONENTS.sub(
+            lambda match, removed=removed: without(match.group(0), removed), parts[index], count=1
+        )
+        if added:
+            parts[index] = re.sub(
+                r"(?im)^(components:[^\n]*?)[ \t]*$",
+                lambda match, added=added: match.group(1) + " " + " ".join(added),
+                parts[index],
+                count=1,
+            )
+    return "".join(parts)
+
+
+def edit(path: str, text: str, add: Choose, remove: Choose) -> str:
+    return (edit_deb822 if path.endswith(".sources") else edit_one_line)(text, add, remove)
+
+
+def nothing(_: SourceEntry) -> List[str]:
+    return []
 
 
 def enable_components(

@@ -10,7 +10,19 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 from ..base import download, files, manifest, manifest_notes, validation, work_directories
 from ..base.errors import GpuReadyError
 from ..base.host import Host
-from . import apt, apt_components, apt_sources, dnf, openpgp, pinned_key, rpm, shipped_keys, yum_repos, yum_sections
+from . import (
+    apt,
+    apt_components,
+    apt_sources,
+    armor,
+    dnf,
+    openpgp,
+    pinned_key,
+    rpm,
+    shipped_keys,
+    yum_repos,
+    yum_sections,
+)
 from .manager import Manager, PackageError
 from .repository import Repository, format_deb822, format_preferences, format_repo_file, parse_repository
 
@@ -157,7 +169,7 @@ def with_fingerprint(repository: Repository) -> Repository:
         return repository
     if repository.key_sha256:
         try:
-            fingerprint = openpgp.fingerprint_by_checksum(download_keys(repository), repository.key_sha256)
+            fingerprint = armor.fingerprint_by_checksum(download_keys(repository), repository.key_sha256)
         except openpgp.OpenPgpError as error:
             raise wrong_key(repository, error) from None
         return repository._replace(fingerprint=fingerprint)
@@ -193,7 +205,7 @@ def format_keyring(repository: Repository, data: bytes) -> bytes:
         key = pinned_key.pick_key(data, repository.fingerprint)
     except openpgp.OpenPgpError as error:
         raise wrong_key(repository, error) from None
-    return openpgp.armor(key) if repository.kind == "rpm" else key
+    return armor.armor(key) if repository.kind == "rpm" else key
 
 
 def download_keys(repository: Repository) -> bytes:

@@ -2,7 +2,7 @@
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..base import records, validation
+from ..base import records, secret_values
 from ..base.plain_text import plain_text
 from .layout import (
     NOTHING,
@@ -121,7 +121,7 @@ def host_report(entry: HostEntry, check_mode: bool = False) -> HostReport:
         result,
         why,
         entry.row,
-        validation.mask_values(entry.steps),
+        secret_values.mask_values(entry.steps),
         entry.refusals,
         entry.warnings,
         entry.verify,

@@ -117,11 +117,3 @@ def encode_text(text: Optional[str]) -> Optional[str]:
 
 def decode_text(text: Optional[str]) -> Optional[str]:
     return None if text is None else base64.b64decode(text).decode("utf-8")
-
-
-def dotted_keys(record: KeyValues) -> List[str]:
-    if not record:
-        return []
-    from . import toml
-
-    return [toml.dotted(tuple(path)) for path, _ in record]

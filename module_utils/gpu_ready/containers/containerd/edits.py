@@ -299,14 +299,3 @@ def revert_keys(text: str, before: Optional[str], after: Optional[str], record: 
         if now is not None and now != old:
             changed.append((path, old))
     return _restore_keys(text, changed)
-
-
-def reverted_keys(text: Optional[str], recorded: KeyValues) -> List[List[str]]:
-    """Recorded keys that have their previous value again; if they change later, somebody else changed them."""
-    value = toml.parse(text).value
-    return [list(path) for path, old in recorded if toml.get_value(value, path) == old]
-
-
-def missing_keys(dump: str, required: KeyValues) -> List[str]:
-    found = cri_table(ConfigFile("the output of containerd config dump", dump)) or {}
-    return [toml.dotted(path) for path, value in required if toml.get_value(found, path) != value]

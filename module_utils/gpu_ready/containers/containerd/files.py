@@ -7,8 +7,18 @@ from typing import Any, Dict, List, Optional
 
 from ...base import files, json_file, manifest, manifest_notes
 from ...base.host import Host
-from . import edits
-from .config import DROP_IN, RESTART_MARK, ConfigError, ContainerdChange, FileEdit, decode_text, encode_text
+from . import edits, toml
+from .config import (
+    DROP_IN,
+    RESTART_MARK,
+    ConfigError,
+    ConfigFile,
+    ContainerdChange,
+    FileEdit,
+    KeyValues,
+    decode_text,
+    encode_text,
+)
 
 
 class ContainerdRejected(Exception):
@@ -47,7 +57,7 @@ def write(host: Host, change: ContainerdChange, main: str, state_dir: str = mani
     for edit in change.edits:
         if edit.path == main:
             recorded = manifest.read(manifest_path)["containerd"][main]["record"]
-            manifest_notes.forget_containerd(main, edits.reverted_keys(edit.after, recorded), manifest_path)
+            manifest_notes.forget_containerd(main, reverted_keys(edit.after, recorded), manifest_path)
 
 
 def _validate(host: Host, change: ContainerdChange, main: str) -> Optional[str]:
@@ -57,7 +67,7 @@ def _validate(host: Host, change: ContainerdChange, main: str) -> Optional[str]:
     if answer.rc != 0:
         return (answer.err or answer.out).strip()[-500:] or "exit status %d" % answer.rc
     try:
-        missing = edits.missing_keys(answer.out, change.required)
+        missing = missing_keys(answer.out, change.required)
     except ConfigError as error:
         return str(error)
     return "'containerd config dump' does not show %s" % ", ".join(missing) if missing else None
@@ -91,3 +101,14 @@ def revert_edits(host: Host, recorded: Dict[str, Dict[str, Any]]) -> List[FileEd
         found += [FileEdit(main, text, reverted)] if reverted != text else []
     drop_in = host.read(DROP_IN) if DROP_IN in recorded.get("files", {}) else None
     return found + ([FileEdit(DROP_IN, drop_in, None)] if drop_in is not None else [])
+
+
+def reverted_keys(text: Optional[str], recorded: KeyValues) -> List[List[str]]:
+    """Recorded keys that have their previous value again; if they change later, somebody else changed them."""
+    value = toml.parse(text).value
+    return [list(path) for path, old in recorded if toml.get_value(value, path) == old]
+
+
+def missing_keys(dump: str, required: KeyValues) -> List[str]:
+    found = edits.cri_table(ConfigFile("the output of containerd config dump", dump)) or {}
+    return [toml.dotted(path) for path, value in required if toml.get_value(found, path) != value]

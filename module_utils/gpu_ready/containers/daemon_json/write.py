@@ -7,7 +7,7 @@ import tempfile
 import time
 from typing import Optional
 
-from ...base import files, json_file, manifest, manifest_notes, validation, work_directories
+from ...base import files, json_file, manifest, manifest_notes, secret_values, work_directories
 from ...base.host import Host
 from .document import parse
 from .merge import RESTART_MARK, DaemonJsonChange
@@ -66,5 +66,5 @@ def write(
 
 def _file_mode(change: DaemonJsonChange) -> Optional[int]:
     """0600 if the change adds a secret; None: the file keeps its mode."""
-    before = validation.find_secrets(parse(change.before).value)
-    return 0o600 if set(validation.find_secrets(parse(change.after).value)) - set(before) else None
+    before = secret_values.find_secrets(parse(change.before).value)
+    return 0o600 if set(secret_values.find_secrets(parse(change.after).value)) - set(before) else None

@@ -258,7 +258,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             self.raised.add(host)
         if not (value.get("results") or (self.tabled and name in RAISING)):
             self.fails(host, f"failed at '{task.get_name()}'", reason(value))
-        self.screen.show_lines(self.progress.host_answers(host))
+        self.screen.show_lines(self.progress.host_fails(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Show that a host does not answer; if the playbook handles that, its message says why."""

@@ -55,6 +55,7 @@ class Progress:
         # Counted as they happen: a live line is made at every event, and 2,000 hosts have 100,000 of them.
         self.good: set[str] = set()
         self.bad: set[str] = set()
+        self.failing: set[str] = set()
         self.through = 0
         self.news = False
 
@@ -70,7 +71,7 @@ class Progress:
         is_next_batch = play == self.play and len(everyone) > len(hosts)
         self.batches = self.batches + 1 if is_next_batch else 1
         self.play, self.phase, self.task = play, "", ""
-        self.batch, self.busy, self.news = set(hosts), set(), False
+        self.batch, self.busy, self.failing, self.news = set(hosts), set(), set(), False
         if not is_next_batch:
             self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
             self.ended = {host: how for host, how in self.ended.items() if how == BAD}
@@ -98,6 +99,7 @@ class Progress:
     def host_starts(self, host: str) -> list[Line]:
         """Begin the present task on a host."""
         self.busy.add(host)
+        self.failing.discard(host)
         if self.pinned and host not in self.ended:
             head, bar, _ = self.task.partition(" | ")
             last = self.turns[host].phase if host in self.turns else ""
@@ -108,6 +110,12 @@ class Progress:
         """End the present task on a host."""
         self.busy.discard(host)
         return self.live()
+
+    def host_fails(self, host: str) -> list[Line]:
+        """Count a host as failed until it begins another task: that of a rescue, which may wait for the other hosts."""
+        if not self.pinned and host in self.batch and host not in self.ended:
+            self.failing.add(host)
+        return self.host_answers(host)
 
     def host_ends(self, host: str, how: str, note: str = "") -> list[Line]:
         """Record that a host has finished its batch: ``how`` is GOOD or BAD, ``note`` a short text to print."""
@@ -120,6 +128,7 @@ class Progress:
             self.good.discard(host)
             (self.bad if how == BAD else self.good).add(host)
         self.busy.discard(host)
+        self.failing.discard(host)
         self.turns.pop(host, None)
         return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
 
@@ -137,12 +146,13 @@ class Progress:
         """Return the live line."""
         if not self.batch:
             return []
-        running = len(self.batch) - len(self.good) - len(self.bad)
+        failed = len(self.bad) + len(self.failing)
+        running = len(self.batch) - len(self.good) - failed
         later = len(self.waiting)
         if self.pinned:
             running, later = len(self.turns), running - len(self.turns) + later
         where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
-        parts = [f"{len(self.good)} done", f"{running} running", f"{len(self.bad)} failed"]
+        parts = [f"{len(self.good)} done", f"{running} running", f"{failed} failed"]
         parts += [f"{later} left"] if later else []
         left = self.time_left()
         parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]

@@ -112,6 +112,18 @@ def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> N
     assert "about" not in live(progress.host_ends("n001", GOOD))
 
 
+def test_a_host_counts_as_failed_while_its_rescue_waits_for_the_others(progress: Any) -> None:
+    """The strategy linear begins a rescue when the other hosts have left the block, which may be many minutes later."""
+    progress.batch_starts("Provision", hosts(3), hosts(3))
+    assert live(progress.host_fails("n002")).startswith("Provision: 0 done, 2 running, 1 failed")
+    progress.host_ends("n003", GOOD)
+    progress.task_starts("Find a Python, or install one")
+    assert "1 done, 2 running, 0 failed" in live(progress.host_starts("n002"))
+    progress.host_fails("n002")
+    progress.host_ends("n002", BAD)
+    assert "1 done, 1 running, 1 failed" in live(progress.live())
+
+
 def test_a_failed_host_stays_failed_in_later_plays(progress: Any) -> None:
     progress.batch_starts("Provision", hosts(3), hosts(3))
     progress.host_ends("n002", BAD)

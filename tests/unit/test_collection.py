@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.lying_host import PROGRAMS, ROOT, calls, make_liar
+from tests.unit.lying_host import NOTHING_TO_DO, PROGRAMS, ROOT, calls, make_liar
 from tests.unit.test_control_node import IDLE
+from tests.unit.test_own_playbook import ASKED
 from tools import build_collection, payload
 
 NAME = "gpu_ready.nodes"
@@ -161,6 +162,31 @@ def test_every_playbook_is_found_by_the_name_of_the_collection(installed: Path, 
     done = ansible("ansible-playbook", "--syntax-check", *names, cwd=tmp_path, installed=installed)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r"^playbook: .*/(\w+)\.yml$", done.stdout, re.MULTILINE) == PLAYBOOKS
+
+
+def test_every_role_is_found_by_the_name_of_the_collection(installed: Path, tmp_path: Path) -> None:
+    """With each of its task files, of which Ansible looks up every module and every imported role."""
+    files = [(role, path.stem) for role in ROLES for path in (ROOT / "roles" / role / "tasks").glob("*.yml")]
+    tasks = [{"ansible.builtin.import_role": {"name": f"{NAME}.{role}", "tasks_from": file}} for role, file in files]
+    (tmp_path / "own.yml").write_text(json.dumps([{"hosts": "all", "tasks": tasks}]))
+    done = ansible("ansible-playbook", "own.yml", "-i", "one,", "--list-tasks", cwd=tmp_path, installed=installed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {f"{NAME}.{role}" for role in ROLES} == set(re.findall(rf"^ +({NAME}[.]\w+) : ", done.stdout, re.MULTILINE))
+
+
+PARTS = yaml.safe_load((ROOT / "roles/gpu_ready/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]["gpu_ready_part"]["choices"]  # fmt: skip
+
+
+def test_roles_by_name_work_through_a_play_host_by_host(installed: Path, tmp_path: Path) -> None:
+    play = {"hosts": "all", "gather_facts": False, "serial": 1, "roles": [f"{NAME}.{part}" for part in PARTS]}
+    (tmp_path / "own.yml").write_text(json.dumps([play]))
+    answers = {"gpu_node_plan": ASKED.format(json.dumps(NOTHING_TO_DO["gpu_node_plan"]))}
+    hosts = {name: make_liar(tmp_path, name, answers) for name in ("one", "two")}
+    done = ansible("ansible-playbook", "own.yml", "-i", inventory(tmp_path, hosts), cwd=tmp_path, installed=installed)
+    assert done.returncode == 0 and done.stdout.count("PLAY [all]") == 2, done.stdout + done.stderr
+    for name in hosts:
+        assert re.findall(r'"part": "(\w+)"', (tmp_path / name / "asked").read_text()) == PARTS
+        assert calls(tmp_path, name) == ["gpu_node_plan"] * len(PARTS)
 
 
 def inventory(directory: Path, hosts: dict[str, dict[str, Any]]) -> str:

@@ -4,7 +4,7 @@ usage: tools/demo_recording.py record     start the hosts, run COMMANDS on them,
        tools/demo_recording.py draw       draw docs/demo.svg from docs/demo.cast
 
 The recording is an asciicast of version 2 (https://docs.asciinema.org/manual/asciicast/v2/); `asciinema play` shows it
-at its real speed. Recording needs root, as every use of the lab. rich draws; termtosvg is no longer maintained.
+at its real speed. Recording needs root, as every use of the lab. rich, which molecule needs, draws.
 """
 
 import fcntl
@@ -31,14 +31,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / ".venv/bin"
 CAST = ROOT / "docs/demo.cast"
 DRAWING = ROOT / "docs/demo.svg"
-FLEET = "setups"
-"""A node, a host without a GPU, and one that is refused."""
-COMMANDS = (f"ansible-playbook site.yml -i .lab/{FLEET}/gpu_hosts -e cuda_toolkit_source=repo",) * 2
+FLEET = "demo"
+COMMANDS = (f"ansible-playbook site.yml -i .lab/{FLEET}/gpu_hosts",) * 2
 """The second run shows what hosts in the desired state cost."""
 CHECKOUT = "/home/admin/gpu-ready"
 """In place of the directory in which the recording was made."""
 COLUMNS, ROWS = 150, 40
-TITLE = "gpu-ready on three simulated hosts"
+TITLE = "gpu-ready on five simulated hosts"
 LONGEST_PAUSE = 1.0
 """Seconds in the drawing for a longer time in which the screen gained no line: drivers compile for minutes."""
 FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"

@@ -116,7 +116,7 @@ def known() -> set[str]:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_reads_its_own_options_and_has_a_default_for_those_of_others(role: str) -> None:
-    """Nobody validates a variable that is in no argument spec, and another role's default is not there without that role."""
+    """Nobody validates a variable that is in no argument spec, and another role's default is unknown without that role."""
     own, ours = options(role), known()
     outside = {
         use for use in uses(files_of(role)) if use.name not in own | ours and not use.name.startswith("ansible_")

@@ -115,8 +115,12 @@ def answer_sudo(directory, arguments):
     command = arguments[-1]
     own = os.path.join(directory, "python")
     if own in command:
-        os.execv(own, [own])
+        os.execv("/bin/sh", ["/bin/sh", "-c", command])
     record_call(directory, "raw", {"command": command})
+    begun = re.search(r"BECOME-SUCCESS-\w+", command)
+    if begun:
+        sys.stdout.write(begun.group() + "\n")
+        sys.stdout.flush()
     asked = find_attack(directory, "raw")
     if asked:
         attack(directory, asked, json.dumps({}))

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.hostile import attacks
+from tests.hostile.limits import impatient_tree
 from tests.hostile.scenes import Answers, Scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,9 @@ INTERPRETER = ROOT / "lab/hostile/interpreter.py"
 HONEST = ("a-honest", "z-honest")
 SECRET = "CANARY-7f3a"
 BOUND = 2000.0
-"""Seconds that a run may take: a host that never answers ends with the time limit of its task, 900 s for facts."""
+"""Seconds that a run may take."""
+SILENT = 60
+"""Seconds that a task may take where a host never answers; hours without such hosts."""
 MEMORY = 1200
 """MiB that a process of the control node may use at most."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -38,7 +41,7 @@ NOT_REACHED = "not reached"
 HOSTS = 24
 """Hostile hosts of a run at most: the table of a fleet that is much larger has no line for each host."""
 APART = (attacks.silence, attacks.flood)
-FLOODS = 3
+FLOODS = 6
 """Hosts of a run that answer without end: each takes memory of its own."""
 UNLIKE = ("src", "living", "lasts", "age")
 """Arguments that differ between two runs: a temporary file, the processes of the control node, a lease that grows with
@@ -202,10 +205,13 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
     path = place.directory / "inventory.json"
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
+    silent = any(cell.attack is attacks.silence for attacker in hostile for cell in attacker.cells)
+    tree = impatient_tree(place.directory / "tree", SILENT) if silent else ROOT
     environment = {
         "HOME": str(place.home),
         "PATH": f"{place.programs}:{programs}:/usr/bin:/bin:/usr/sbin:/sbin",
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_CONFIG": str(tree / "ansible.cfg"),
+        "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",  # the host's sudo is used by root too
         "ANSIBLE_FORKS": "10",
         "ANSIBLE_HOME": str(place.home / ".ansible"),
         "LC_ALL": "C.UTF-8",
@@ -215,7 +221,7 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
     with output.open("wb") as file:
         process = subprocess.Popen(
             [str(programs / "ansible-playbook"), "-i", str(path), scene.playbook],
-            cwd=ROOT,
+            cwd=tree,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=file,

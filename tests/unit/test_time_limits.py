@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.hostile.limits import impatient_tree
 from tests.unit.lying_host import ROOT, make_liar, run_playbook
 
 LONGEST_S = 4 * 3600
@@ -38,17 +38,8 @@ def test_collecting_facts_has_a_shorter_one(module: str, role: str) -> None:
 
 @pytest.fixture
 def impatient(tmp_path: Path) -> Path:
-    """The playbooks with a limit of seconds for facts."""
-    tree = tmp_path / "tree"
-    for name in ("roles", "playbooks"):
-        shutil.copytree(ROOT / name, tree / name, symlinks=True)
-    for name in ("library", "module_utils", "plugins"):
-        (tree / name).symlink_to(ROOT / name)
-    shutil.copy(ROOT / "site.yml", tree)
-    for role in READING.values():
-        look = tree / "roles" / role / "tasks/look.yml"
-        look.write_text(look.read_text().replace("timeout: 900", "timeout: 10"))
-    return tree
+    """The playbooks with a limit of seconds."""
+    return impatient_tree(tmp_path / "tree", 10)
 
 
 @pytest.mark.host_io

@@ -100,8 +100,8 @@ NOT_COVERED = (
     "Two wrong answers of different modules in one run, where the first is needed for the second to be reached.",
     "A host that names another Python (`raw`): on `local` connections it would be one of the control node.",
     "A reboot: Ansible refuses it on `local` connections.",
-    f"The real limits of time: `{attacks.silence.__name__}` runs in playbooks with {SILENT} seconds in place of four hours "
-    "for a task and 15 minutes for facts.",
+    f"The real limits of time: `{attacks.silence.__name__}` runs in playbooks with {SILENT} seconds in place of four "
+    "hours for a task and 15 minutes for facts.",
     "Attacks on ssh itself, on sudo's prompt, and on Ansible's own protocol below the answer of a module.",
     "The size of what Ansible's own modules answer: Ansible reads all of it into memory before anybody can judge it. "
     f"`{attacks.flood.__name__}` is one answer of 200 MiB; `tests/unit/test_accepted_answers.py` has endless ones.",

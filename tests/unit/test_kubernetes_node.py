@@ -135,7 +135,8 @@ OLD = "[x]\nBinaryName = '/usr/bin/nvidia-container-runtime'\n"
         ({"/usr/bin/containerd": "", containerd_config.MAIN: 'version = 2\nimports = ["/etc/containerd/conf.d/*.toml"]\n',
           "/etc/containerd/conf.d/99-nvidia.toml": OLD}, []),
         ({"/usr/bin/containerd": "", "/etc/containerd/config.d/99-nvidia.toml": OLD,
-          "/etc/containerd/conf.d/99-nvidia.toml": OLD}, ["/etc/containerd/config.d/99-nvidia.toml"]),  # 2.2 without a main file
+          "/etc/containerd/conf.d/99-nvidia.toml": OLD},  # a daemon without a main file reads none, of 2.2 neither
+         ["/etc/containerd/conf.d/99-nvidia.toml", "/etc/containerd/config.d/99-nvidia.toml"]),
         ({K3S + "/x": "", containerd_config.MAIN: OLD, "/etc/containerd/conf.d/99-nvidia.toml": OLD},
          [containerd_config.MAIN, "/etc/containerd/conf.d/99-nvidia.toml"]),
         ({"/usr/bin/containerd": "", "/etc/containerd/conf.d/site.toml": "version = 3\n"}, []),

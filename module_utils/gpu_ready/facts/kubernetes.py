@@ -31,9 +31,9 @@ KUBELET_FILES = (
 ENDPOINT = r"(?:container-runtime-endpoint[= ]|containerRuntimeEndpoint:)\s*[\"']?([^\s\"']+)"
 ENGINE_OF_SOCKET = {"containerd.sock": names.CONTAINERD, "crio.sock": names.CRIO, "cri-dockerd.sock": names.DOCKER}
 CONTAINERD_UNREAD = (containerd_config.DROP_IN_DIRECTORY, "/etc/containerd/config.d")
-"""Where nvidia-ctk wrote; 1.18.0 the latter (its issue 1404). containerd reads them where `imports` name them."""
-FIRST_DEFAULT_IMPORT = (2, 2)
-"""From here on the built-in configuration imports conf.d; a main file replaces it (its cmd/containerd/command)."""
+"""Where nvidia-ctk wrote; 1.18.0 the latter (its issue 1404). containerd reads them where `imports` of its main file names them:
+`containerd config default` of 2.2 and newer prints conf.d, but a daemon without a main file reads no file at all
+(main.go of its cmd/containerd/command loads the configuration only if the main file exists)."""
 
 
 def collect(host: Host, containerd: ContainerdFacts, crio: CrioFacts, read_files: ReadFiles) -> KubernetesFacts:
@@ -106,9 +106,7 @@ def unread_files(host: Host, containerd: ContainerdFacts, crio: CrioFacts) -> Li
     found = files_with_runtime(host, crio_paths.UNREAD) if crio.installed else []
     if containerd.installed:
         read = [file.path for file in containerd.files]
-        without_main = not containerd.files or containerd.files[0].text is None
-        default = without_main and tuple(containerd.version or ()) >= FIRST_DEFAULT_IMPORT
-        for directory in CONTAINERD_UNREAD[1:] if default else CONTAINERD_UNREAD:
+        for directory in CONTAINERD_UNREAD:
             found += [path for path in files_with_runtime(host, directory) if path not in read]
     return found
 

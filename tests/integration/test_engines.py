@@ -203,7 +203,7 @@ def test_containerd_2_gets_a_file_of_its_own(ready: Fleet) -> None:
     assert run.rc == 0, run.failures(NEW)
     drop_in = ready.ssh(NEW, f"cat {DROP_IN}")
     assert 'default_runtime_name = "nvidia"' in drop_in and "runtimes.nvidia.options]" in drop_in
-    assert 'imports = ["/etc/containerd/conf.d/*.toml"]' in ready.ssh(NEW, f"cat {MAIN}")
+    assert f'imports = ["{DROP_IN}"]' in ready.ssh(NEW, f"cat {MAIN}")
     output = dump(ready, NEW)
     assert "default_runtime_name = 'nvidia'" in output and "runtimes.runc]" in output and "/usr/lib/cni" in output
     second = ready.play("--limit", NEW, extra=settings)

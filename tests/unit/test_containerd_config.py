@@ -57,7 +57,7 @@ def test_from_2_0_on_the_runtime_is_in_an_own_file_in_the_format_of_config_toml(
     assert f"[{name}.containerd.runtimes.nvidia]\n" in drop_in.after and "runtimes.runc" not in drop_in.after
     assert tomllib.loads(drop_in.after)["version"] == tomllib.loads(main)["version"]
     first, rest = main.split("\n", 1)
-    assert imports.after == f'{first}\nimports = ["/etc/containerd/conf.d/*.toml"]\n{rest}'
+    assert imports.after == f'{first}\nimports = ["/etc/containerd/conf.d/99-gpu-ready.toml"]\n{rest}'
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,20 @@ def test_imports_that_include_the_file_are_unchanged(imports: str) -> None:
 
 def test_other_imports_stay() -> None:
     _, edit = change(NEW, 'version = 2 # two\nimports = [ "/x.toml" ] # mine\n').edits
-    assert edit.after == 'version = 2 # two\nimports = ["/x.toml", "/etc/containerd/conf.d/*.toml"] # mine\n'
+    assert edit.after == 'version = 2 # two\nimports = ["/x.toml", "/etc/containerd/conf.d/99-gpu-ready.toml"] # mine\n'
+
+
+def test_the_file_is_read_after_those_that_config_toml_imports_already() -> None:
+    main, other = 'version = 2\nimports = ["/etc/containerd/site.toml"]\n', "/etc/containerd/site.toml"
+    site = config.ConfigFile(other, f"version = 2\n[{CRI}.containerd]\ndefault_runtime_name = 'kata'\n")
+    drop_in, imports = edits.plan_edits(NEW, [config.ConfigFile(config.MAIN, main), site], "toolkit", True, []).edits
+    assert tomllib.loads(imports.after)["imports"] == [other, config.DROP_IN]
+    read = [config.ConfigFile(edit.path, edit.after) for edit in (imports, drop_in)]
+    assert edits.plan_edits(NEW, [read[0], site, read[1]], "toolkit", True, []).edits == []
+    # The other way round, the file of the site is read last.
+    swapped = config.ConfigFile(config.MAIN, main.replace("imports = [", f'imports = ["{config.DROP_IN}", '))
+    with pytest.raises(config.ConfigError, match="site.toml, read after .*99-gpu-ready.toml, sets"):
+        edits.plan_edits(NEW, [swapped, site], "toolkit", True, [])
 
 
 @pytest.mark.parametrize(("engine", "version"), [(OLD, 2), (NEW, 3)])

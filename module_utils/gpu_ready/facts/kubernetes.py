@@ -31,9 +31,9 @@ KUBELET_FILES = (
 ENDPOINT = r"(?:container-runtime-endpoint[= ]|containerRuntimeEndpoint:)\s*[\"']?([^\s\"']+)"
 ENGINE_OF_SOCKET = {"containerd.sock": names.CONTAINERD, "crio.sock": names.CRIO, "cri-dockerd.sock": names.DOCKER}
 CONTAINERD_UNREAD = (containerd_config.DROP_IN_DIRECTORY, "/etc/containerd/config.d")
-"""Where nvidia-ctk wrote; 1.18.0 the latter (its issue 1404). containerd reads them where `imports` of its main file names them:
-`containerd config default` of 2.2 and newer prints conf.d, but a daemon without a main file reads no file at all
-(main.go of its cmd/containerd/command loads the configuration only if the main file exists)."""
+"""Where nvidia-ctk wrote; 1.18.0 the latter (its issue 1404). containerd reads them where `imports` of its main file
+name them: `containerd config default` of 2.2 and newer prints conf.d, but a daemon without a main file reads no file
+(main.go in its cmd/containerd/command)."""
 
 
 def collect(host: Host, containerd: ContainerdFacts, crio: CrioFacts, read_files: ReadFiles) -> KubernetesFacts:

@@ -15,7 +15,6 @@ from ...base.errors import GpuReadyError
 MAIN = "/etc/containerd/config.toml"
 DROP_IN_DIRECTORY = "/etc/containerd/conf.d"
 DROP_IN = DROP_IN_DIRECTORY + "/99-gpu-ready.toml"
-PATTERN = DROP_IN_DIRECTORY + "/*.toml"
 UNIT = "containerd.service"
 SOCKET = "/run/containerd/containerd.sock"
 NONE = "none"

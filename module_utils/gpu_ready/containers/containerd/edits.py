@@ -14,12 +14,12 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import toml
 from .config import (
     DROP_IN,
-    PATTERN,
     ConfigError,
     ConfigFile,
     ContainerdChange,
     FileEdit,
     KeyValues,
+    import_patterns,
     is_imported,
     matches_import,
 )
@@ -224,7 +224,8 @@ def _edit_drop_in(
         edits += _revert_main_file(files, None, None, [one for one in recorded if one[0] == IMPORTS])
     elif not is_imported(main, DROP_IN):
         given = parse_file(main).get("imports")
-        imports = (given if isinstance(given, list) else []) + [PATTERN]
+        # Not conf.d/*.toml, which others may import: a file there that nobody reads must not come into effect.
+        imports = (given if isinstance(given, list) else []) + [DROP_IN]
         record.append((IMPORTS, given))
         names.append("imports")
         try:
@@ -233,7 +234,14 @@ def _edit_drop_in(
             raise _inline_table_error(main.path, error) from None
         edits.append(FileEdit(main.path, main.text, after))
     if missing:
-        last = [file for file in others if file.path > DROP_IN and file is not main]
+        order = import_patterns(main) + [DROP_IN]
+
+        def position(path: str) -> Tuple[int, str]:
+            """When containerd reads a file: by the entry of ``imports``, then by name; imports of imports come last."""
+            found = [number for number, pattern in enumerate(order) if matches_import(path, pattern)]
+            return (found + [len(order)])[0], path
+
+        last = [file for file in others if file is not main and position(file.path) > position(DROP_IN)]
         first = [file for file in others if file not in last]
         found = effective_table(engine, first + [ConfigFile(DROP_IN, text)] + last)
         overridden = [path for path, value in missing if toml.get_value(found, path) != value]
@@ -264,15 +272,13 @@ def plan_removal(
 def _revert_main_file(
     files: List[ConfigFile], before: Optional[str], after: Optional[str], recorded: KeyValues
 ) -> List[FileEdit]:
-    """The edit that removes these keys from config.toml; ``imports`` stays if another file needs it by now."""
+    """The edit that removes these keys from config.toml."""
     main = files[0]
-    others = [file for file in files[1:] if file.path != DROP_IN and matches_import(file.path, PATTERN)]
-    recorded = [one for one in recorded if one[0] != IMPORTS or not others]
     if main.text is None or not recorded:
         return []
     parse_file(main)
     try:
-        text = revert_keys(main.text, None if others else before, None if others else after, recorded)
+        text = revert_keys(main.text, before, after, recorded)
     except toml.TomlError as error:
         raise _inline_table_error(main.path, error) from None
     return [FileEdit(main.path, main.text, text)] if text != main.text else []
@@ -295,7 +301,7 @@ def revert_keys(text: str, before: Optional[str], after: Optional[str], record: 
     for path, old in record:
         now = toml.get_value(value, path)
         if path == IMPORTS and isinstance(now, list):
-            old = [one for one in now if one != PATTERN] or None
+            old = [one for one in now if one != DROP_IN] or None
         if now is not None and now != old:
             changed.append((path, old))
     return _restore_keys(text, changed)

@@ -299,6 +299,15 @@ Error from server (Forbidden): pods is forbidden: User "system:serviceaccount:de
 FORBIDDEN_FIRST = """Error from server (Forbidden): pods is forbidden: User "drainer" cannot list resource "pods" in API group "" at the cluster scope
 error: unable to drain node "n1", aborting command...
 """
+FORBIDDEN_EVICTION = """evicting pod default/train-1
+There are pending pods in node "n1" when an error occurred: error when evicting pods/"train-1" -n "default": pods "train-1" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "default"
+pod/train-1
+error: unable to drain node "n1", aborting command...
+
+There are pending nodes to be drained:
+ n1
+error: error when evicting pods/"train-1" -n "default": pods "train-1" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "default"
+"""  # 1.20
 
 
 @pytest.mark.parametrize(
@@ -312,6 +321,11 @@ error: unable to drain node "n1", aborting command...
             "Correct the cause, then run again",
         ),
         (FORBIDDEN_1_20, "pods is forbidden: User .* cannot list resource .*", "Give that user .*drain.md.*"),
+        (
+            FORBIDDEN_EVICTION,
+            'error when evicting .*cannot create resource "pods/eviction" .*',
+            "Give that user .*drain.md.*",
+        ),
         (FORBIDDEN_FIRST, "pods is forbidden: User .* cannot list resource .*", "Give that user .*drain.md.*"),
     ],
 )

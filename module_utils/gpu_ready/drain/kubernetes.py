@@ -23,8 +23,11 @@ NAMED_PODS = 5
 TIMEOUT = re.compile(
     r"global timeout reached|drain did not complete within|timed out waiting|context deadline exceeded"
 )
-FROM_SERVER = re.compile(r"Error from server \((\w+)\): (.*)$")
+FROM_SERVER = re.compile(r"Error from server \(\w+\): (.*)$")
 """How kubectl prints a refusal of the API server (StandardErrorMessage in k8s.io/kubectl/pkg/cmd/util/helpers.go)."""
+FORBIDDEN = re.compile(r" is forbidden: User ")
+"""The server's message about a missing right (forbiddenMessage in responsewriters/errors.go of k8s.io/apiserver), which
+is all that kubectl drain prints of a refused eviction. Evictions in a namespace that ends are forbidden, too."""
 BARE_PODS = re.compile(r"\(use --force to override\)")
 OTHER_PODS = re.compile(r"\(use --(?!force )[a-z-]+ to override\)")
 """What kubectl drain says of pods that it does not delete (k8s.io/kubectl/pkg/drain/filters.go)."""
@@ -176,9 +179,9 @@ def explain_refusal(node: str, output: str) -> str:
     errors = [line.rpartition("error: ")[2] for line in output.splitlines() if "error: " in line]
     refused = [match for match in map(FROM_SERVER.match, output.splitlines()) if match]
     if refused:  # beside it `error: unable to drain node ..., aborting command...`, which has no reason
-        errors = [refused[-1].group(2)]
-        if refused[-1].group(1) == "Forbidden":
-            remedy = "Give that user the permission (docs/drain.md has all that are needed), then run again"
+        errors = [refused[-1].group(1)]
+    if FORBIDDEN.search(output):
+        remedy = "Give that user the permission (docs/drain.md has all that are needed), then run again"
     reason = errors[-1].partition(", continuing command")[0].strip("[]") if errors else output
     return "kubectl: it cannot drain the node %s (%s). %s." % (node, one_line(reason), remedy)
 

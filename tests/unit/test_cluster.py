@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
-from gpu_ready.cluster import conflicts, kubectl, objects, operator, verify_pods
+from gpu_ready.cluster import conflicts, device_plugin, kubectl, objects, operator, pods, verify_pods
 from gpu_ready.cluster.verify_pods import NodeRequest
 
 GPUS = [f"GPU-11111111-2222-3333-4444-55555555555{n}" for n in range(2)]
@@ -58,12 +58,73 @@ def node_object(allocatable: str | None = "2", ready: str = "True", **spec: Any)
 def test_a_node_runs_test_pods_only_when_it_offers_its_verified_gpus(
     node: NodeRequest, found: dict[str, Any] | None, state: str, message: str
 ) -> None:
-    verdict = verify_pods.check_node(node, found)
+    verdict = verify_pods.check_node(node, found, "")
     assert verdict is not None and verdict.state == state and message in verdict.message
 
 
 def test_a_node_that_offers_its_gpus_is_ready_for_test_pods() -> None:
-    assert verify_pods.check_node(NODE, node_object()) is None
+    assert verify_pods.check_node(NODE, node_object(), "") is None
+
+
+def test_a_node_without_the_applied_device_plugin_runs_no_test_pod_though_it_offers_gpus() -> None:
+    verdict = verify_pods.check_node(NODE, node_object(), "the device plugin does not run")
+    assert verdict == verify_pods.NodeVerdict("waiting", "the device plugin does not run")
+
+
+def plugin_pod(node: str, generation: str, waiting: str = "", **metadata: Any) -> dict[str, Any]:
+    state = {"waiting": {"reason": waiting, "message": "Back-off"}} if waiting else {}
+    return {
+        "metadata": {"name": f"plugin-{node}", "labels": {"pod-template-generation": generation}, **metadata},
+        "spec": {"nodeName": node},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "False" if waiting else "True"}],
+            "containerStatuses": [{"state": state}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ([plugin_pod("n1", "2"), plugin_pod("n2", "1", "CrashLoopBackOff")], ""),
+        ([plugin_pod("n2", "2")], "the device plugin has no pod there: `kubectl describe daemonset"),
+        ([plugin_pod("n1", "2", "ErrImagePull")],
+         "the device plugin does not run: the pod kube-system/plugin-n1 on n1 (ErrImagePull Back-off). Correct"),
+        ([plugin_pod("n1", "1"), plugin_pod("n2", "2", "ErrImagePull")],
+         "from before this change: the update waits for the pod kube-system/plugin-n2 on n2 (ErrImagePull Back-off)"),
+        ([plugin_pod("n1", "1"), plugin_pod("n2", "2")], "from before this change: the update waits"),
+    ],
+)  # fmt: skip
+def test_a_node_must_run_the_device_plugin_that_was_applied(found: list[dict[str, Any]], message: str) -> None:
+    daemonset = {"metadata": {"annotations": {"deprecated.daemonset.template.generation": "2"}}}
+    missing = device_plugin.what_is_missing(device_plugin.DevicePlugin(daemonset, found), "n1")
+    assert message in missing and bool(message) == bool(missing)
+
+
+def test_without_its_daemonset_nothing_runs_the_device_plugin() -> None:
+    assert "has no DaemonSet" in device_plugin.what_is_missing(device_plugin.DevicePlugin(None, []), "n1")
+
+
+class RecordingKubectl(kubectl.Kubectl):
+    """kubectl that only records its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def run(self, words: list[str], limit: float = kubectl.LIMIT) -> Result:
+        self.calls.append(words)
+        return Result(0, "", "")
+
+
+def test_a_test_pod_that_came_before_the_device_plugin_was_registered_is_created_again() -> None:
+    rejected = {"metadata": {"name": "p0"}, "status": {"phase": "Failed", "reason": "UnexpectedAdmissionError"}}
+    running = {"metadata": {"name": "p1"}, "status": {"phase": "Running"}}
+    calls = RecordingKubectl()
+    verdict = verify_pods.check_pods(calls, NODE, [rejected, running])
+    assert verdict.state == "waiting" and "UnexpectedAdmissionError" in verdict.message
+    assert [words[:2] for words in calls.calls] == [["delete", "pods"]] and {"p0", "p1"} <= set(calls.calls[0])
+    ending = {"metadata": {"name": "p1", "deletionTimestamp": "now"}, "status": {"phase": "Running"}}
+    assert verify_pods.check_pods(calls, NODE, [ending]).state == "waiting" and len(calls.calls) == 1
 
 
 def test_the_time_limit_turns_what_is_awaited_into_a_failure_with_its_reason() -> None:
@@ -113,7 +174,7 @@ def test_gpus_that_a_pod_holds(one: dict[str, Any], count: int) -> None:
     ],
 )  # fmt: skip
 def test_the_reason_of_a_pod_that_does_not_run(status: dict[str, Any], expected: str) -> None:
-    assert verify_pods.reason({"status": status}) == expected
+    assert pods.reason({"status": status}) == expected
 
 
 def daemonset(name: str, image: str) -> dict[str, Any]:

@@ -7,15 +7,18 @@ import hashlib
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from .kubectl import Kubectl, Value, failure, first_reason
+from .device_plugin import NAME_LABEL, NAMESPACE, DevicePlugin, what_is_missing
+from .kubectl import Kubectl, Value, failure
 from .objects import MANAGER, OWNER_LABEL
+from .pods import is_ending, reason
 
 RESOURCE = "nvidia.com/gpu"
 PRODUCT_LABEL = "nvidia.com/gpu.product"
-NAMESPACE = "kube-system"
-NAME_LABEL = "app.kubernetes.io/name"
 NAME = "gpu-ready-verify"
 NODE_ANNOTATION = "gpu-ready/node"
+NOT_ADMITTED = "UnexpectedAdmissionError"
+"""Reason of a pod whose devices the kubelet could not allocate (pkg/kubelet/lifecycle/predicate.go of Kubernetes), like
+one that comes before a new device plugin is registered, while the node still offers what the earlier one had."""
 PODS = 2
 """Test pods for each node with that many GPUs that no pod uses: one alone cannot show that two get different GPUs."""
 UUID = re.compile(r"\(UUID: (GPU-[0-9a-f-]{36})\)")
@@ -86,16 +89,17 @@ def check(kubectl: Kubectl, nodes: List[NodeRequest], options: PodOptions) -> Di
     """The present verdict on each node; creates the test pods of a node as soon as it offers its GPUs."""
     states = {str(one["metadata"]["name"]): one for one in kubectl.get("nodes")}
     existing = kubectl.get("pods", "--namespace=" + NAMESPACE, "--selector=%s=%s" % (NAME_LABEL, NAME))
+    plugin = DevicePlugin.read(kubectl)
     verdicts = {}
     for node in nodes:
         own = [one for one in existing if (one["metadata"].get("annotations") or {}).get(NODE_ANNOTATION) == node.name]
-        early = check_node(node, states.get(node.name))
+        early = check_node(node, states.get(node.name), what_is_missing(plugin, node.name))
         verdicts[node.name] = early or (check_pods(kubectl, node, own) if own else create(kubectl, node, options))
     return verdicts
 
 
-def check_node(node: NodeRequest, state: Optional[Value]) -> Optional[NodeVerdict]:
-    """What keeps a node from running test pods; None if nothing does."""
+def check_node(node: NodeRequest, state: Optional[Value], missing: str) -> Optional[NodeVerdict]:
+    """What keeps a node from running test pods; None if nothing does. ``missing``: of its device plugin."""
     if not node.gpus or not LABEL_VALUE.match(node.product):
         return NodeVerdict(
             "failed", "the host named no verified GPU or no model: run site.yml, then this playbook again"
@@ -107,6 +111,8 @@ def check_node(node: NodeRequest, state: Optional[Value]) -> Optional[NodeVerdic
         return NodeVerdict("waiting", "the node is not Ready")
     if state.get("spec", {}).get("unschedulable"):
         return NodeVerdict("failed", "the node is cordoned: uncordon it, then run again")
+    if missing:
+        return NodeVerdict("waiting", missing)
     offered = str((state.get("status", {}).get("allocatable") or {}).get(RESOURCE, "0"))
     expected = len(node.gpus) * node.replicas
     if offered != str(expected):
@@ -140,8 +146,13 @@ def create(kubectl: Kubectl, node: NodeRequest, options: PodOptions) -> NodeVerd
 def check_pods(kubectl: Kubectl, node: NodeRequest, pods: List[Value]) -> NodeVerdict:
     """The verdict on a node whose test pods exist."""
     seen = {}  # type: Dict[str, List[str]]
+    if [one for one in pods if is_ending(one)]:
+        return NodeVerdict("waiting", "its earlier test pods end")
     for one in pods:
         name, phase = str(one["metadata"]["name"]), one.get("status", {}).get("phase")
+        if phase == "Failed" and one["status"].get("reason") == NOT_ADMITTED:
+            delete(kubectl, [str(each["metadata"]["name"]) for each in pods], ["--wait=false"])
+            return NodeVerdict("waiting", "the kubelet rejected the test pod %s: %s" % (name, reason(one)))
         if phase == "Failed":
             return NodeVerdict("failed", "the test pod %s failed: %s" % (name, reason(one) or log(kubectl, name)))
         if phase != "Running":
@@ -176,24 +187,6 @@ def judge(node: NodeRequest, seen: Dict[str, List[str]]) -> NodeVerdict:
     )
 
 
-def reason(item: Value) -> str:
-    """Why a pod does not run, as scheduler, kubelet or engine say it."""
-    status = item.get("status", {})
-    for one in status.get("containerStatuses") or []:
-        for state in ("waiting", "terminated"):
-            found = (one.get("state") or {}).get(state) or {}
-            if found.get("message") or found.get("reason") not in (None, "ContainerCreating", "Error"):
-                return short("%s %s" % (found.get("reason", ""), found.get("message", "")))
-    if status.get("message") or status.get("reason"):
-        return short("%s %s" % (status.get("reason", ""), status.get("message", "")))
-    refused = [one for one in status.get("conditions") or [] if one.get("status") == "False" and one.get("message")]
-    return short(refused[0]["message"]) if refused else ""
-
-
-def short(text: object) -> str:
-    return first_reason(str(text))
-
-
 def log(kubectl: Kubectl, name: str) -> str:
     """What a test pod printed; "" while the kubelet has nothing."""
     return kubectl.run(["logs", name, "--namespace=" + NAMESPACE, "--tail=200", "--request-timeout=30s"]).out
@@ -204,12 +197,16 @@ def remove(kubectl: Kubectl) -> bool:
     found = kubectl.get("pods", "--namespace=" + NAMESPACE, "--selector=%s=%s" % (NAME_LABEL, NAME))
     if not found:
         return False
-    selector = "--selector=%s=%s" % (NAME_LABEL, NAME)
-    words = ["delete", "pods", "--namespace=" + NAMESPACE, selector, "--ignore-not-found", "--timeout=180s"]
+    delete(kubectl, ["--selector=%s=%s" % (NAME_LABEL, NAME)], ["--timeout=180s"])
+    return True
+
+
+def delete(kubectl: Kubectl, which: List[str], how: List[str]) -> None:
+    """Delete test pods by their names or a selector."""
+    words = ["delete", "pods", "--namespace=" + NAMESPACE] + which + ["--ignore-not-found"] + how
     answer = kubectl.run(words, 200)
     if answer.rc != 0:
         raise failure(words, answer)
-    return True
 
 
 def summary(verdicts: Dict[str, NodeVerdict]) -> str:

@@ -1,0 +1,63 @@
+"""The device plugin of gpu-ready on each node.
+
+What a node offers does not say whether the applied plugin runs there. A rolling update of a DaemonSet replaces one pod
+after the other and waits until each is available (kubernetes.io/docs/tasks/manage-daemon/update-daemon-set). Until
+then, and behind a pod that never starts, the earlier plugins offer their GPUs as before.
+"""
+
+from typing import List, NamedTuple, Optional
+
+from .kubectl import Kubectl, Value
+from .pods import is_ending, is_ready, reason
+
+NAMESPACE = "kube-system"
+NAME = "gpu-ready-device-plugin"
+NAME_LABEL = "app.kubernetes.io/name"
+GENERATION = "deprecated.daemonset.template.generation"
+POD_GENERATION = "pod-template-generation"
+"""An annotation of DaemonSets and a label of their pods, equal for pods of the present template (IsPodUpdated in
+pkg/controller/daemon/util/daemonset_util.go of Kubernetes)."""
+REMEDY = "Correct gpu_kubernetes_plugin_image, or what `kubectl logs` shows of that pod"
+
+
+class DevicePlugin(NamedTuple):
+    """``daemonset``: None if it does not exist. ``pods``: without those that end."""
+
+    daemonset: Optional[Value]
+    pods: List[Value]
+
+    @classmethod
+    def read(cls, kubectl: Kubectl) -> "DevicePlugin":
+        """Return what the API server has."""
+        found = kubectl.get("daemonset.apps", NAME, "--namespace=" + NAMESPACE)
+        pods = kubectl.get("pods", "--namespace=" + NAMESPACE, "--selector=%s=%s" % (NAME_LABEL, NAME))
+        return cls(found[0] if found else None, [one for one in pods if not is_ending(one)])
+
+
+def what_is_missing(plugin: DevicePlugin, node: str) -> str:
+    """What keeps the applied device plugin from running on a node; "" for nothing."""
+    place = "%s/%s" % (NAMESPACE, NAME)
+    if plugin.daemonset is None:
+        return "the cluster has no DaemonSet %s: run this playbook again" % place
+    own = [one for one in plugin.pods if one.get("spec", {}).get("nodeName") == node]
+    if not own:
+        return "the device plugin has no pod there: `kubectl describe daemonset -n %s %s` shows why" % (NAMESPACE, NAME)
+    if not is_current(plugin.daemonset, own[0]):
+        blocking = [one for one in plugin.pods if not is_ready(one)]
+        cause = " for the %s. %s" % (describe(blocking[0]), REMEDY) if blocking else ""
+        return "its device plugin is still the one from before this change: the update waits%s" % cause
+    if not is_ready(own[0]):
+        return "the device plugin does not run: the %s. %s" % (describe(own[0]), REMEDY)
+    return ""
+
+
+def is_current(daemonset: Value, pod: Value) -> bool:
+    """True for a pod of the DaemonSet's present template."""
+    annotations, labels = daemonset["metadata"].get("annotations") or {}, pod["metadata"].get("labels") or {}
+    return bool(annotations.get(GENERATION) == labels.get(POD_GENERATION))
+
+
+def describe(pod: Value) -> str:
+    """A pod of the device plugin that does not run, with the reason."""
+    metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "no node")
+    return "pod %s/%s on %s (%s)" % (NAMESPACE, metadata["name"], node, reason(pod) or "no reason given")

@@ -1,0 +1,143 @@
+"""The lab's Kubernetes as tests use it: kubectl, service accounts with documented rights, playbooks, and a clean state."""
+
+import base64
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+from gpu_ready_lab import cluster
+
+from tests.integration.fleet import ROOT, Fleet, Run
+
+FIRST, SECOND = "kube-1", "kube-2"
+NODES = (FIRST, SECOND)
+OWNED = "--selector=app.kubernetes.io/managed-by=gpu-ready"
+JOURNAL = "/var/lib/gpu-ready/drain.json"
+POD = """
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "namespace": "default"}, "spec": {"runtimeClassName": "nvidia",
+ "terminationGracePeriodSeconds": 0, "nodeSelector": {"nvidia.com/gpu.product": "%s"},
+ "containers": [{"name": "c", "image": "docker.io/gpu-ready-lab/verify:1", "command": ["sh", "-c", "nvidia-smi -L; exec sleep 3600"],
+ "resources": {"limits": {"nvidia.com/gpu": "%s"}}}]}}
+"""
+
+
+class Cluster:
+    """The fleet with its API server."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.kubeconfig = cluster.kubeconfig(fleet.name)
+        self.users = {name: self.user(name) for name in ("kubernetes", "drain")}
+        self.applied: tuple[str, dict[str, Any]] | None = None
+        """Mode and variables of the last run of the playbook; None if a test changed something since."""
+
+    def user(self, page: str) -> Path:
+        """Return the kubeconfig of a service account with exactly the rights that a page of docs/ names."""
+        text = (ROOT / f"docs/{page}.md").read_text()
+        roles = re.findall(r"^```yaml\n(apiVersion: rbac.*?)^```", text, re.M | re.S)
+        assert roles, page
+        self.kubectl("create", "namespace", page, check=False)
+        for role in map(yaml.safe_load, roles):
+            self.kubectl("apply", "--filename=-", stdin=json.dumps(role))
+            kind, where = role["kind"], role["metadata"].get("namespace")
+            binding = {
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": f"{kind}Binding",
+                "metadata": {"name": role["metadata"]["name"], **({"namespace": where} if where else {})},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role["metadata"]["name"]},
+                "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": page}],
+            }  # fmt: skip
+            self.kubectl("apply", "--filename=-", stdin=json.dumps(binding))
+        self.wait("default", "default-token", "get", "serviceaccount", "--namespace", page, "--output=yaml")
+        name = self.get("serviceaccount", "default", "--namespace", page)["secrets"][0]["name"]
+        token = base64.b64decode(self.get("secret", name, "--namespace", page)["data"]["token"]).decode()
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token}
+        path = self.fleet.directory / f"kubeconfig-{page}"
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def kubectl(self, *words: str, stdin: str = "", check: bool = True) -> str:
+        """Return what kubectl prints."""
+        argv = [str(cluster.kubectl()), f"--kubeconfig={self.kubeconfig}", *words]
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=200, check=False)
+        assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout + ("" if check else done.stderr)
+
+    def get(self, *words: str) -> Any:
+        return json.loads(self.kubectl("get", *words, "--output=json"))
+
+    def labels(self, node: str) -> dict[str, str]:
+        """Return the labels of NVIDIA's names that a node has."""
+        found = self.get("node", node)["metadata"]["labels"]
+        return {name: value for name, value in found.items() if name.startswith("nvidia.com/")}
+
+    def allocatable(self, node: str) -> int:
+        return int(self.get("node", node)["status"]["allocatable"].get("nvidia.com/gpu", 0))
+
+    def play(self, mode: str, *arguments: str, **variables: Any) -> Run:
+        extra = {
+            "gpu_kubernetes": mode,
+            "gpu_kubernetes_kubectl": str(cluster.kubectl()),
+            "gpu_kubernetes_kubeconfig": str(self.users["kubernetes"]),
+            "gpu_kubernetes_device_list": "envvar",
+            "gpu_kubernetes_plugin_image": f"docker.io/{cluster.PLUGIN_IMAGE}",
+            "gpu_kubernetes_verify_image": "docker.io/gpu-ready-lab/verify:1",
+            "gpu_kubernetes_directory": str(self.fleet.directory / "manifests"),
+            **variables,
+        }
+        if "--check" not in arguments:
+            self.applied = (mode, variables)
+        return self.fleet.play(*arguments, playbook="playbooks/kubernetes.yml", extra=extra)
+
+    def set_up(self, mode: str) -> None:
+        """Let all nodes have what a mode applies with the tests' variables, whatever ran before."""
+        if self.applied != (mode, {}):
+            run = self.play(mode, gpu_kubernetes_verify=False)
+            assert run.rc == 0, run.screen[-3000:]
+            self.applied = (mode, {})
+        if mode == "device_plugin":
+            for node in NODES:
+                self.wait(node, '"nvidia.com/gpu":"2"', "get", "node", "--output=jsonpath={.status.allocatable}")
+
+    def clean(self) -> None:
+        """Remove what a test left in the cluster besides the objects of gpu-ready."""
+        kinds = "deployments,jobs,poddisruptionbudgets,pods"
+        self.kubectl("delete", kinds, "--all", "--namespace=default", "--wait=true")
+        for node in self.get("nodes")["items"]:
+            if node["spec"].get("unschedulable"):
+                name = node["metadata"]["name"]
+                self.kubectl("uncordon", name)
+                self.kubectl("annotate", "node", name, "gpu-ready/drained-")
+                self.fleet.ssh(name, f"rm -f {JOURNAL}")
+
+    def drain(self, entry: str, **variables: Any) -> Run:
+        """Drain the second node, or undrain it, with the rights that docs/drain.md names."""
+        extra = {
+            "entry": entry,
+            "gpu_upgrade_drain": "kubernetes",
+            "gpu_upgrade_drain_timeout": 120,
+            "gpu_drain_kubernetes_kubectl": str(cluster.kubectl()),
+            "gpu_drain_kubernetes_kubeconfig": str(self.users["drain"]),
+            **variables,
+        }
+        return self.fleet.play("--limit", SECOND, playbook="tests/integration/drain.yml", extra=extra)
+
+    def pod(self, name: str, product: str, gpus: int = 1) -> None:
+        self.kubectl("apply", "--filename=-", stdin=POD % (name, product, gpus))
+
+    def wait(self, name: str, text: str, *words: str, limit: int = 120) -> str:
+        """Wait until kubectl prints a text about a pod."""
+        end = time.monotonic() + limit
+        while text not in (found := self.kubectl(*words, name, check=False)):
+            assert time.monotonic() < end, f"{name}: no {text!r} in {found}"
+            time.sleep(1)
+        return found
+
+    def owned(self) -> list[str]:
+        """Return kind and name of what has the label of gpu-ready."""
+        kinds = "daemonsets,configmaps,runtimeclasses,pods"
+        return [f"{one['kind']} {one['metadata']['name']}" for one in self.get(kinds, "-A", OWNED)["items"]]

@@ -10,13 +10,12 @@ from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts
 from .. import repository
-from ..model import Choices, Decision, DriverChoice, InstallerFile, Notice, Refusal, RepositoryRequest
+from ..model import Choices, Decision, DriverChoice, InstallerFile, Notice, Refusal
 from . import candidates, parameters
 from . import refusals as driver_refusals
 from . import steps as driver_steps
 from .adopt import MODULES, adopt_driver, exact_packages
 from .candidates import Candidate, DriverRequest, served_gpus
-from .steps import is_foreign
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
@@ -35,8 +34,10 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Drive
         return complete(facts, settings, request, adopted, None, data, warnings)
     found = candidates.find_candidates(facts, request, gpus, data)
     if not found:
+        from .no_candidate import explain_no_candidate
+
         possible = candidates.pairs_of_host(gpus, request)
-        return Decision(None, [], driver_refusals.explain_no_candidate(facts, request, gpus, data, possible), warnings)
+        return Decision(None, [], explain_no_candidate(facts, request, gpus, data, possible), warnings)
     driver = choose(facts, settings, request, data, found[0])
     return complete(facts, settings, request, driver, found[0], data, warnings)
 
@@ -50,7 +51,11 @@ def complete(
     data: Distribution,
     warnings: List[Notice],
 ) -> Decision[DriverChoice]:
-    refusals = install_refusals(facts, settings, driver, picked, data)
+    refusals: List[Refusal] = []
+    if not driver.satisfied:
+        from .install_refusals import install_refusals
+
+        refusals = install_refusals(facts, settings, driver, picked, data)
     managed = driver_refusals.managed_host(facts.base.managed_by)
     if managed and not refusals and parameters.parameter_steps(facts, settings, data):
         refusals.append(managed)
@@ -192,35 +197,3 @@ def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -
         " and ".join(names),
         ", as asked" if requested else "",
     )
-
-
-def install_refusals(
-    facts: Facts, settings: Settings, driver: DriverChoice, picked: Optional[Candidate], data: Distribution
-) -> List[Refusal]:
-    if driver.satisfied:
-        return []
-    managed = driver_refusals.managed_host(facts.base.managed_by, settings.nvidia_driver_replace_foreign)
-    if managed:
-        return [managed]
-    if facts.base.image:
-        return [driver_refusals.image_based()]
-    refusals = []
-    if is_foreign(facts, driver) and not settings.nvidia_driver_replace_foreign:
-        refusals.append(driver_refusals.foreign_driver(facts, driver, data))
-    if driver.runfile and not driver.runfile.version:
-        refusals.append(driver_refusals.version_unknown())
-    virtual = [gpu for gpu in served_gpus(facts) if gpu.vgpu is not None]
-    if virtual and not settings.nvidia_driver_runfile:
-        refusals.append(driver_refusals.vgpu_guest(virtual[0]))
-    if picked and not candidates.is_trusted(facts, data, picked):
-        refusals.append(driver_refusals.secure_boot_unsigned(facts.base.secure_boot, picked, data))
-    missing = repository.missing_repositories(facts, needed_repositories(settings, driver, data))
-    refusals += repository.source_refusals(facts, missing)
-    return refusals + driver_refusals.disk_full(facts)
-
-
-def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
-    build: List[str] = list(data.get("build_repositories") or []) if driver.kind == driver_sources.DKMS else []
-    return driver_steps.driver_repositories(settings, driver, data) + [
-        repository.parameters(name, settings) for name in build
-    ]

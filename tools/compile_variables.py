@@ -185,14 +185,15 @@ def settings_module(variables: list[Declaration]) -> str:
     """Return the module with the record of all settings, their defaults and the rules for their values."""
     policy = [one.name for one in variables if one.setting == "policy"]
     fields = "".join(f"    {one.name}: {TYPES[one.type]}\n" for one in variables)
-    defaults = "".join(f"    {one.name!r}: {one.default!r},\n" for one in variables)
-    rules = "".join(
-        f"    {one.name!r}: {(one.type, tuple(one.choices), one.pattern, one.must_be, one.check)!r},\n"
-        for one in variables
-    )
+    rules = {
+        one.name: [one.default, one.type, list(one.choices), one.pattern, one.must_be, one.check] for one in variables
+    }
+    rows = ",\n".join(json.dumps({name: rule}, separators=(",", ":"))[1:-1] for name, rule in rules.items())
+    quotes = "'" * 3
     return f'''"""The settings of the planner, generated from catalog/variables by `make catalog`; do not edit."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple, Union
+import json
+from typing import Any, Dict, List, NamedTuple, Union
 
 # fmt: off
 # ruff: noqa: E501
@@ -203,12 +204,12 @@ class Settings(NamedTuple):
 
 {fields}
 
-DEFAULTS: Dict[str, Any] = {{
-{defaults}}}
 POLICY = {tuple(policy)!r}
 """Variables that say how a host gets to the desired state; they are not part of it."""
-RULES: Dict[str, Tuple[str, Tuple[str, ...], str, str, str]] = {{
-{rules}}}
+_ROWS = json.loads(r{quotes}{{
+{rows}}}{quotes})  # JSON is read faster than literals are compiled
+DEFAULTS: Dict[str, Any] = {{name: row[0] for name, row in _ROWS.items()}}
+RULES: Dict[str, List[Any]] = {{name: row[1:] for name, row in _ROWS.items()}}
 """For each variable: type, choices, pattern of the text, what it must be, validator."""
 '''
 

@@ -88,7 +88,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
     exec((copy / "module_utils/gpu_ready/catalog/settings.py").read_text(encoding="utf-8"), scope)
     assert scope["Settings"].__annotations__["nvidia_driver_colour"] is str
     assert scope["DEFAULTS"]["nvidia_driver_colour"] == "green"
-    assert scope["RULES"]["nvidia_driver_colour"] == ("str", ("green", "red"), "", "", "text")
+    assert scope["RULES"]["nvidia_driver_colour"] == ["str", ["green", "red"], "", "", "text"]
     page = (copy / "docs/variables.md").read_text(encoding="utf-8")
     assert '| <a id="nvidia_driver_colour"></a>`nvidia_driver_colour` | str | `green` | `green`, `red` |' in page
 

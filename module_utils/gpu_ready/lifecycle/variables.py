@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     """What the value of a variable must be; ``requirement`` is ``pattern`` in words."""
 
     type: str
-    choices: Tuple[str, ...]
+    choices: List[str]
     pattern: str
     requirement: str
     validator: str

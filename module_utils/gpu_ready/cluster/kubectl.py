@@ -23,6 +23,10 @@ ACCESS_SPEC = {
     "context": {"type": "str", "default": ""},
 }
 """The options of a module that calls kubectl: the fields of KubectlAccess."""
+NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)?\Z")
+"""Names that the API server accepts of the kinds used here, and "" for an object without namespace
+(kubernetes.io/docs/concepts/overview/working-with-objects/names)."""
+KIND = re.compile(r"[A-Za-z0-9]{0,63}\Z")
 FORBIDDEN = re.compile(r"\(Forbidden\)")
 
 
@@ -69,7 +73,7 @@ class Kubectl:
             raise GpuReadyError(
                 "kubectl %s: its output is no JSON. Check this kubectl." % " ".join(words[:2])
             ) from None
-        return value if isinstance(value, dict) else {}
+        return check_names(words, value) if isinstance(value, dict) else {}
 
     def get(self, *words: str) -> List[Value]:
         """Objects that `kubectl get` returns, without those that do not exist."""
@@ -87,6 +91,25 @@ class Kubectl:
             handle.flush()
             limit = LIMIT + LIMIT_PER_OBJECT * len(objects)
             return self.read(words + ["--filename=" + handle.name, "--output=json"] + more, limit)
+
+
+def check_names(words: List[str], answer: Value) -> Value:
+    """Return an answer whose objects can exist. kubectl does not check them: a name could be one of its options."""
+    items = answer.get("items") or []
+    for one in [answer] + (items if isinstance(items, list) else [items]):
+        metadata = one.get("metadata", {}) if isinstance(one, dict) else None
+        shown = one  # type: Any
+        if isinstance(metadata, dict):
+            shown = [
+                str(text) for text in (one.get("kind", ""), metadata.get("name", ""), metadata.get("namespace", ""))
+            ]
+            if KIND.match(shown[0]) and NAME.match(shown[1]) and NAME.match(shown[2]):
+                continue
+        raise GpuReadyError(
+            "kubectl %s: the API server names an object that cannot exist (%s). Check that gpu_kubernetes_kubeconfig "
+            "and gpu_kubernetes_context name your cluster." % (" ".join(words[:2]), repr(shown)[:LONGEST_REASON])
+        )
+    return answer
 
 
 def failure(words: List[str], answer: Result) -> GpuReadyError:

@@ -29,8 +29,9 @@ description:
     its arguments, is shown with C(-v).
   - Plain lines if the output is not a terminal, or TERM is V(dumb); after a minute without any, one with what runs. No
     own colours; Ansible handles NO_COLOR.
-  - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), C(--check) or C(--diff), and for playbooks
-    that are not of this project.
+  - With C(--check) equal plans are shown once, with the names of their hosts; with C(--diff) so are changes of files.
+  - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), with C(--diff) but not C(--check), and for
+    playbooks that are not of this project.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback
@@ -55,8 +56,8 @@ LINES = PROJECT.load("gpu_ready_progress_lines.lines")
 SCREEN = PROJECT.load("gpu_ready_progress_lines.screen")
 
 
-def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str] | None:
-    """How a host ends with this result, and a note; None if it continues."""
+def ending(playbook: str, action: str, value: dict[str, Any], check: bool = False) -> tuple[str, str] | None:
+    """How a host ends with this result, and a note; None if it continues, which it does not in a check."""
     facts = value.get("ansible_facts") or {}
     upgraded = facts.get("gpu_upgrade_result")
     if isinstance(upgraded, dict):
@@ -83,7 +84,7 @@ def ending(playbook: str, action: str, value: dict[str, Any]) -> tuple[str, str]
         if action == "gpu_verify":
             return LINES.GOOD, "ready"
         plan = value.get("plan") or {}
-        if action == "gpu_node_plan" and plan and not value.get("todo") and not plan.get("refusals"):
+        if action == "gpu_node_plan" and plan and not plan.get("refusals") and (check or not value.get("todo")):
             return LINES.GOOD, ""
     return None
 
@@ -121,6 +122,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         super().__init__()
         SCREEN.strip_controls(self._display)
         self.normal = True
+        self.check = bool(context.CLIARGS.get("check"))
         self.playbook = ""
         self.began = time.monotonic()
         self.tabled = False
@@ -129,6 +131,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.raised: set[str] = set()
         self.progress = LINES.Progress(time.monotonic)
         self.failures = LINES.Failures()
+        self.alike = LINES.Alike()
+        self.files = LINES.Alike()
         self.screen = SCREEN.Screen(self._display.display, SCREEN.live_possible(), time.monotonic)
         self.ticker = SCREEN.Ticker(lambda: self.screen.tick(self.progress.live()))
 
@@ -137,7 +141,7 @@ class CallbackModule(Default):  # type: ignore[misc]
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Decide which output this run gets."""
         self.playbook = Path(playbook._file_name).name
-        asked = context.CLIARGS.get("check") or context.CLIARGS.get("diff") or self._display.verbosity
+        asked = self._display.verbosity or (context.CLIARGS.get("diff") and not self.check)
         self.normal = bool(asked) or self.playbook not in PLAYBOOKS
         if self.normal:
             super().v2_playbook_on_start(playbook)
@@ -157,7 +161,8 @@ class CallbackModule(Default):  # type: ignore[misc]
             for key in ("ansible_play_batch", "ansible_play_hosts_all")
         )
         pinned = play.strategy == "host_pinned"
-        self.show_failures(self.failures.flush())
+        self.show_the_same()
+        self.screen.show_lines(self.files.flush())
         lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone, pinned)
         # Shown with the first task of the batch: if too many hosts failed, it has none but the skipped upgrade.
         self.heading = lines[-1:] if batch else []
@@ -175,7 +180,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         if task.action.rpartition(".")[2] in NO_WORK:
             return
-        self.show_failures(self.failures.flush())
+        self.show_the_same()
         self.screen.show_lines([*self.heading, *self.progress.task_starts(task.name or task.action)])
         self.heading = []
 
@@ -197,8 +202,8 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_playbook_on_stats(stats)
             return
         self.ticker.over.set()
-        self.show_failures(self.failures.flush())
-        self.screen.show_lines(self.progress.batch_ends())
+        self.show_the_same()
+        self.screen.show_lines([*self.files.flush(), *self.progress.batch_ends()])
         self.screen.clear()
         hosts = {host: stats.summarize(host) for host in sorted(stats.processed) if host not in self.watch}
         failed = [host for host, counts in hosts.items() if counts["failures"] and host not in self.raised]
@@ -234,11 +239,25 @@ class CallbackModule(Default):  # type: ignore[misc]
             self._handle_warnings(value)
         if action == "debug":
             self.tabled = self.tabled or bool(task.run_once)
-            text = debug_text(value, bool(task.run_once))
-            self.screen.show_lines([LINES.Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
-        end = ending(self.playbook, action, value)
+            if self.check and not task.run_once:
+                self.alike.add(host, debug_text(value, True).replace("\n", "\n    "))
+            else:
+                text = debug_text(value, bool(task.run_once))
+                self.screen.show_lines([LINES.Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+        end = ending(self.playbook, action, value, self.check)
         if end:
             self.screen.show_lines(self.progress.host_ends(host, *end))
+
+    def v2_on_file_diff(self, result: Any) -> None:
+        """Show the files that a check would change; the plan, which comes too, is a message of a later task."""
+        if self.normal:
+            super().v2_on_file_diff(result)
+            return
+        host, _, value = parts(result)
+        diffs = value.get("diff") or []
+        files = [one for one in ([diffs] if isinstance(diffs, dict) else diffs) if one.get("before_header") != "steps"]
+        if files:
+            self.files.add(host, f"files that would change\n{self._get_diff(files).rstrip()}")
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """End a task on a host that did not need it."""
@@ -278,6 +297,11 @@ class CallbackModule(Default):  # type: ignore[misc]
     def fails(self, host: str, what: str, why: str) -> None:
         """Show what went wrong on a host, unless the same was shown of another one."""
         self.show_failures(self.failures.add(host, what, why))
+
+    def show_the_same(self) -> None:
+        """Show what several hosts had alike since the last task."""
+        self.screen.show_lines(self.alike.flush())
+        self.show_failures(self.failures.flush())
 
     def show_failures(self, lines: list[Any]) -> None:
         """Show failures in their colour."""

@@ -15,6 +15,8 @@ GOOD = "done"
 BAD = "failed"
 NAMES = 8
 """Maximum number of host names in a summary; of more, only their number."""
+PLANNED = 40
+"""Maximum number of host names before a text that they show alike: each has a plan that somebody has to approve."""
 LASTS = 10
 """Seconds after which the live line shows the duration of the present task."""
 SETTLED = 3
@@ -186,6 +188,23 @@ class Progress:
         return (self.now() - self.began) / self.through * left
 
 
+class Alike:
+    """Texts that hosts show, each once with the names of its hosts."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[str, list[str]] = {}
+
+    def add(self, host: str, text: str) -> None:
+        """Record what a host shows."""
+        self.hosts.setdefault(text, []).append(host)
+
+    def flush(self) -> list[Line]:
+        """Return what was shown since the last time, in the order in which each text came first."""
+        lines = [Line(f"  {listed(hosts, PLANNED)}: {text}") for text, hosts in self.hosts.items()]
+        self.hosts = {}
+        return lines
+
+
 class Failures:
     """Equal failures, each shown once: that of the first host at once, then the names of the others."""
 
@@ -215,9 +234,9 @@ def count(number: int) -> str:
     return f"{number} host" if number == 1 else f"{number} hosts"
 
 
-def listed(hosts: list[str]) -> str:
+def listed(hosts: list[str], most: int = NAMES) -> str:
     """The names of a few hosts, or the number of many."""
-    return ", ".join(sorted(hosts)) if len(hosts) <= NAMES else count(len(hosts))
+    return ", ".join(sorted(hosts)) if len(hosts) <= most else count(len(hosts))
 
 
 def span(seconds: float) -> str:

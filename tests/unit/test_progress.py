@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.lying_host import make_liar, run_playbook
+from tests.unit.test_own_playbook import REPOSITORY, planned, refused
+
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "plugins/callback/gpu_ready_progress.py"
 SPEC = importlib.util.spec_from_file_location("gpu_ready_progress", FILE)
@@ -431,6 +434,35 @@ def test_hosts_that_fail_alike_are_one_line() -> None:
     assert failures.flush() == []
     assert failures.add("n008", "failed at 'Look'", reason.format(8, "n008")) == []
     assert staying(failures.flush()) == ["  n008 failed at 'Look', for the same reason"]
+
+
+@pytest.mark.host_io
+def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> None:
+    def differences(path: str) -> list[dict[str, str]]:
+        texts = {"steps": "docker_engine.repository: because [none]\n", path: "text\n"}
+        return [
+            {"before_header": name, "after_header": name, "before": "", "after": text} for name, text in texts.items()
+        ]
+
+    lines: dict[str, Any] = {
+        "lines": ["1x Tesla T4: 1 step to do", "docker_engine.repository: because"],
+        "changed": True,
+    }
+    alike, other = (planned(REPOSITORY, **lines, diff=differences(path)) for path in ("/etc/a", "/etc/b"))
+    answers = {"n1": alike, "n2": alike, "n3": other, "n4": refused("docker is not offered")}
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
+    shown = run_playbook(tmp_path, "site.yml", hosts, "--check", "--diff").stdout
+    assert shown.count("  n1, n2, n3: 1x Tesla T4: 1 step to do\n    docker_engine.repository: because\n") == 1, shown
+    assert shown.count("docker_engine.repository") == 1
+    assert (
+        shown.count("  n1, n2: files that would change\n--- before: /etc/a\n+++ after: /etc/a\n@@ -0,0 +1 @@\n+text\n")
+        == 1
+    )
+    assert shown.count("+text") == 2 and "TASK [" not in shown
+    assert (
+        shown.count("  n4 failed at 'gpu_plan : judge | Report refusals': docker is not offered. Remedy: do it.") == 1
+    )
+    assert "  3 of 4 hosts done, failed: n4, in " in shown
 
 
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:

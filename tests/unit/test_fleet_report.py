@@ -349,8 +349,11 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     with chromium.Browser(tmp_path / "profile") as browser:
         for kind in FLEETS:
             path.write_text(page.page(hostile(kind)))
+            browser.size(400, 800)
             browser.open(path)
             assert browser.evaluate("document.querySelectorAll('script').length") == 1
+            assert browser.evaluate("document.documentElement.scrollWidth") <= 400, f"long texts widen {kind}"
+            browser.size(1400, 1000)
             path.write_text(page.page(FLEETS[kind]()))
             browser.open(path)
             assert browser.evaluate(visible) == len(FLEETS[kind]().hosts)
@@ -359,6 +362,8 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
             assert browser.evaluate("document.documentElement.scrollWidth <= 400"), (
                 f"{kind} is too wide for a telephone"
             )
+            least = "Math.min(...[...document.querySelectorAll('svg text')].map((text) => text.getBoundingClientRect().height))"
+            assert kind != "upgrade" or browser.evaluate(least) >= 9, "the names of the timeline are readable there"
             browser.size(1400, 1000)
         path.write_text(page.page(site()))
         browser.open(path)

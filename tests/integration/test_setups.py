@@ -21,9 +21,10 @@ from tools import build_collection
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
-NODE, JUMP = "setup-node", "setup-jump"
+NODE, JUMP, BARE = "setup-node", "setup-jump", "setup-bare"
 SITE = str(ROOT / "site.yml")
 IN_DESIRED_STATE = rf"{NODE} +Debian 12 .*nothing to do"
+ROLES = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/collection.md").read_text(), re.S)[-1]
 INVENTORIES = (ROOT / "docs/inventories.md").read_text()
 ARA, RUNNER = "ara[server]==1.8.0", "ansible-runner==2.4.3"
 
@@ -186,6 +187,27 @@ def test_the_collection_from_git(site: Site) -> None:
     shutil.rmtree(clone)
     site.write("ansible.cfg", "[defaults]\ncollections_path = collections\ncallback_result_format = yaml\n")
     assert re.search(IN_DESIRED_STATE, site.run("ansible-playbook", "gpu_ready.nodes.site", "-i", "hosts"))
+
+
+def test_roles_of_the_collection_in_a_playbook_of_the_site(fleet: Fleet, tmp_path: Path) -> None:
+    """On bare hosts, one after the other: the driver alone, then the play of the page about the collection."""
+    site = make_site(tmp_path, fleet)
+    site.write("hosts", f"[gpu_nodes]\n{JUMP}\n{BARE}\n")
+    site.write("ansible.cfg", "[defaults]\ncollections_path = collections\ncallback_result_format = yaml\n")
+    archive = build_collection.build(tmp_path)
+    site.run("ansible-galaxy", "collection", "install", str(archive), "-p", "collections")
+    head = "- hosts: gpu_nodes\n  serial: 1\n  become: true\n"
+    site.write("driver.yml", f"{head}  roles: [gpu_ready.nodes.nvidia_driver]\n")
+    screen = site.run("ansible-playbook", "driver.yml", "-i", "hosts")
+    assert "no NVIDIA GPU" in screen and "nvidia_driver.install: " in screen
+    assert fleet.ssh(BARE, "cat /sys/module/nvidia/version").startswith("580.")
+    assert not fleet.ssh(BARE, "ls /usr/bin/docker /usr/bin/nvidia-ctk 2>/dev/null", check=False)
+    screen = site.run("ansible-playbook", "driver.yml", "-i", "hosts")
+    assert re.search(rf"{BARE} .* changed=0 ", screen)
+    site.write("nodes.yml", ROLES.replace("serial: 10%", "serial: 1"))
+    screen = site.run("ansible-playbook", "nodes.yml", "-i", "hosts")
+    assert screen.count("PLAY [GPU nodes]") == 2 and "gpu_verify.verify: " in screen
+    assert re.search(rf"{BARE} .* changed=0 ", site.run("ansible-playbook", "nodes.yml", "-i", "hosts"))
 
 
 @pytest.mark.parametrize("version", [OLD, NEW], ids=lambda version: version.core)

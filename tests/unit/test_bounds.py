@@ -33,18 +33,17 @@ MEMORY = re.compile(r"/proc/[^\"'\s]*/(?:cmdline|environ|(?:s|num)?_?maps|stack|
 def unbounded(tree: ast.AST) -> Iterator[str]:
     """The calls of a file that could wait for ever."""
     for function in [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.Module))]:
-        text = ast.unparse(function)
         for node in ast.walk(function):
             if isinstance(node, ast.Call):
-                yield from unbounded_call(node, text)
+                yield from unbounded_call(node, function)
             loops = isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
             # A loop that sleeps has a clock: time.monotonic, or a function that the caller gives.
             if loops and "sleep(" in ast.unparse(node) and not re.search(r"monotonic\(\)|now\(\)", ast.unparse(node)):
                 yield ast.unparse(node)[:60]
 
 
-def unbounded_call(call: ast.Call, function: str) -> Iterator[str]:
-    name, shown = ast.unparse(call.func), ast.unparse(call)
+def unbounded_call(call: ast.Call, function: ast.AST) -> Iterator[str]:
+    name = ast.unparse(call.func)
     words = {word.arg: ast.unparse(word.value) for word in call.keywords}
     limited = words.get("timeout", "None") != "None"
     bad = (
@@ -56,15 +55,19 @@ def unbounded_call(call: ast.Call, function: str) -> Iterator[str]:
             and not call.args
             and not call.keywords
         )
-        or (name in ("fcntl.flock", "fcntl.lockf") and "LOCK_NB" not in shown and "LOCK_UN" not in shown)
-        or (name == "fcntl.fcntl" and "F_SETLKW" in shown)
-        or (name == "os.waitpid" and "WNOHANG" not in shown)
+        or (
+            name in ("fcntl.flock", "fcntl.lockf")
+            and "LOCK_NB" not in ast.unparse(call)
+            and "LOCK_UN" not in ast.unparse(call)
+        )
+        or (name == "fcntl.fcntl" and "F_SETLKW" in ast.unparse(call))
+        or (name == "os.waitpid" and "WNOHANG" not in ast.unparse(call))
         or (name == "select.select" and len(call.args) < 4)
-        or (name == "socket.socket" and ".settimeout(" not in function)
+        or (name == "socket.socket" and ".settimeout(" not in ast.unparse(function))
         or (name.endswith(".run") and words.get("timeout") == "None")
     )
     if bad:
-        yield shown
+        yield ast.unparse(call)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,10 @@ def test_unknown_text_is_reported_as_unknown(kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(KINDS_WITH_CAUSES))
 def test_no_pattern_hangs_on_a_long_log(kind: str) -> None:
-    """Every pattern is bounded, also where a word never ends: no text of 60 kB keeps the processor busy for a minute."""
+    """Every pattern is bounded, also where a word never ends.
+
+    Two seconds for 20 kB: a pattern whose time grows with the cube of the text reaches a minute at 60 kB.
+    """
     for piece in (
         "nvidia-",
         "a",
@@ -125,8 +128,8 @@ def test_no_pattern_hangs_on_a_long_log(kind: str) -> None:
         "\n",
     ):
         started = time.process_time()
-        explain.KINDS[kind].describe(explain.KINDS[kind].read((piece * (60000 // len(piece))).encode()))
-        assert time.process_time() - started < 60, piece
+        explain.KINDS[kind].describe(explain.KINDS[kind].read((piece * (20000 // len(piece))).encode()))
+        assert time.process_time() - started < 2, piece
 
 
 @pytest.mark.parametrize("word", ["container_errors", "container-errors", "container-error"])

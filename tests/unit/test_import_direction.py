@@ -1,6 +1,7 @@
 """The packages of module_utils/gpu_ready import in one direction; docs/dev/architecture.md describes them."""
 
 import ast
+import functools
 import re
 import sys
 from pathlib import Path
@@ -34,11 +35,18 @@ ORDER = (
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef]:
+    """The imports and the classes of a file."""
+    kinds = (ast.Import, ast.ImportFrom, ast.ClassDef)
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+
+
 def imports(path: Path) -> set[tuple[str, ...]]:
     """The names that a file imports from gpu_ready by relative imports, each as its path below gpu_ready."""
     parents = path.relative_to(ROOT).parts[:-1]
     found: set[tuple[str, ...]] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             start = list(parents[: len(parents) - node.level + 1]) + (node.module.split(".") if node.module else [])
             found |= {(*start, alias.name) for alias in node.names}
@@ -77,7 +85,7 @@ def test_every_init_file_is_empty(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_shipped_code_imports_only_the_standard_library_and_itself(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         if path.parent.name == "base" and path.name in ("module.py", "download.py"):  # AnsibleModule and open_url
@@ -86,7 +94,5 @@ def test_shipped_code_imports_only_the_standard_library_and_itself(path: Path) -
 
 
 def test_no_two_classes_have_the_same_name() -> None:
-    found = [
-        node.name for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
-    ]
+    found = [node.name for path in FILES for node in nodes(path) if isinstance(node, ast.ClassDef)]
     assert sorted({name for name in found if found.count(name) > 1}) == []

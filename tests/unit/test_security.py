@@ -1,6 +1,7 @@
 """Security properties of the code, read from its text: shells, modes, checksums, keys; and files under a strict umask."""
 
 import ast
+import functools
 import json
 import os
 import re
@@ -135,14 +136,16 @@ def test_every_repository_of_rpm_is_verified_by_signatures_of_packages_or_lists(
         ), name
 
 
-def calls(path: Path) -> list[ast.Call]:
-    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+@functools.cache
+def calls(path: Path) -> list[tuple[str, ast.Call]]:
+    """The calls of a file, each with what is called, as it is written."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    return [(ast.unparse(node.func), node) for node in nodes]
 
 
 @pytest.mark.parametrize("path", CODE, ids=name_of)
 def test_no_program_is_started_through_a_shell(path: Path) -> None:
-    for call in calls(path):
-        function = ast.unparse(call.func)
+    for function, call in calls(path):
         assert function not in (
             "os.system",
             "os.popen",
@@ -167,8 +170,8 @@ def test_no_program_is_started_through_a_shell(path: Path) -> None:
 
 @pytest.mark.parametrize("path", CODE, ids=name_of)
 def test_no_file_is_made_that_others_may_write(path: Path) -> None:
-    for call in calls(path):
-        if ast.unparse(call.func) in (
+    for function, call in calls(path):
+        if function in (
             "os.chmod",
             "os.fchmod",
             "os.makedirs",
@@ -180,7 +183,7 @@ def test_no_file_is_made_that_others_may_write(path: Path) -> None:
                 if isinstance(word, ast.Constant) and isinstance(word.value, int) and not isinstance(word.value, bool):
                     device = path.name == "gpu_kernel_module.py" and word.value == 0o666  # as NVIDIA's own udev rule
                     assert device or word.value & 0o022 == 0, (path.name, oct(word.value))
-        assert ast.unparse(call.func) != "tempfile.mktemp"
+        assert function != "tempfile.mktemp"
 
 
 TEMPORARY = ("tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.TemporaryDirectory", "tempfile.NamedTemporaryFile")
@@ -189,8 +192,8 @@ TEMPORARY = ("tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.TemporaryDirector
 @pytest.mark.parametrize("path", CODE, ids=name_of)
 def test_temporary_files_are_where_only_root_writes(path: Path) -> None:
     """In /tmp and /var/tmp every user can fill the disk; ``dir`` names a directory of root, or that of the target."""
-    for call in calls(path):
-        if ast.unparse(call.func) in TEMPORARY:
+    for function, call in calls(path):
+        if function in TEMPORARY:
             assert "dir" in {word.arg for word in call.keywords}, ast.unparse(call)
     assert not re.search(r"""["'](?:/var)?/tmp(?:/[^"']*)?["']""", allowed_mentions(path))
 

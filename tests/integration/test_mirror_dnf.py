@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from gpu_ready_lab import engine, mirror, packages, paths
+from gpu_ready_lab.say import run
 
 INCLUDE = ("dnf", "python3-dnf", "dnf-plugins-core", "rpm", "gnupg", "kmod", "pciutils")
 # Platform of the dnf module, release, and the repositories that a host of the distribution has.
@@ -34,7 +36,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
-def dnf_root(lab_machine):
+def dnf_root(lab_machine: None) -> Iterator[Path]:
     """A Debian root with dnf; the tarball is kept in the lab's cache."""
     engine.need_packages(engine.NEEDS, "the test of the mirror's RPM repositories")
     tree = mirror.build(paths.cache())
@@ -43,14 +45,14 @@ def dnf_root(lab_machine):
         tarball.parent.mkdir(parents=True, exist_ok=True)
         new = tarball.with_name(f"{tarball.name}.{os.getpid()}.new")
         argv = ["/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={','.join(INCLUDE)}"]
-        packages.run([*argv, "bookworm", str(new)], limit=600, what="make a root with dnf")
+        run([*argv, "bookworm", str(new)], limit=600, what="make a root with dnf")
         new.replace(tarball)
     root = paths.cache() / "tmp" / f"dnf-{os.getpid()}"
     root.mkdir(parents=True)
     try:
-        packages.run(["/usr/bin/tar", "-C", str(root), "-xf", str(tarball)], limit=120, what="unpack the root with dnf")
+        run(["/usr/bin/tar", "-C", str(root), "-xf", str(tarball)], limit=120, what="unpack the root with dnf")
         # The same file system: links instead of copies.
-        packages.run(["/usr/bin/cp", "-al", str(tree), str(root / "mirror")], limit=120, what="link the mirror's tree")
+        run(["/usr/bin/cp", "-al", str(tree), str(root / "mirror")], limit=120, what="link the mirror's tree")
         key = packages.Key(paths.cache() / "mirror" / "key")
         (root / "etc/pki/rpm-gpg").mkdir(parents=True)
         shutil.copy(key.public, root / "etc/pki/rpm-gpg/LAB")
@@ -63,8 +65,9 @@ def dnf_root(lab_machine):
 class Dnf:
     """dnf of a new host: an RPM database with nothing but the packages in place of the installed system."""
 
-    def __init__(self, root: Path, platform: str, release: str, repositories: list[str]) -> None:
+    def __init__(self, root: Path, platform: str, release: str, repositories: list[str], key: str = "") -> None:
         self.root = root
+        self.key = key
         for name in ("var/lib/rpm", "var/lib/dnf", "var/cache/dnf", "etc/dnf/modules.d", "etc/yum.repos.d"):
             shutil.rmtree(root / name, ignore_errors=True)  # missing before the first host
             (root / name).mkdir(parents=True)
@@ -106,18 +109,18 @@ class Dnf:
 
 
 @pytest.fixture(params=list(HOSTS))
-def host(request, dnf_root):
+def host(request: pytest.FixtureRequest, dnf_root: Path) -> Dnf:
     platform, release, repositories = HOSTS[request.param]
-    dnf = Dnf(dnf_root, platform, release, [*repositories, CUDA_OF[request.param], "container-toolkit-rpm"])
-    dnf.key = request.param
-    return dnf
+    return Dnf(
+        dnf_root, platform, release, [*repositories, CUDA_OF[request.param], "container-toolkit-rpm"], request.param
+    )
 
 
-def branch(found, name):
+def branch(found: dict[str, str], name: str) -> str:
     return found[name].split(":")[1].split(".")[0]
 
 
-def test_the_important_sets(host):
+def test_the_important_sets(host: Dnf) -> None:
     kernel = next(
         rpm.evr + ".x86_64"
         for rpm in mirror.declared_rpms()
@@ -135,7 +138,7 @@ def test_the_important_sets(host):
     assert not [name for name in found if "driver" in name or "kmod" in name or "kernel" in name]
 
 
-def test_a_driver_is_installed_with_its_modules_and_without_a_kernel(host):
+def test_a_driver_is_installed_with_its_modules_and_without_a_kernel(host: Dnf) -> None:
     if host.key == "centos7":
         found = host.would_install("nvidia-driver-latest-dkms-cuda", "kmod-nvidia-latest-dkms")
         assert branch(found, "nvidia-driver-latest-dkms-cuda") == "550"
@@ -162,7 +165,7 @@ def test_a_driver_is_installed_with_its_modules_and_without_a_kernel(host):
 
 
 @pytest.mark.parametrize("key", ["el8", "el9"])
-def test_a_precompiled_stream_needs_no_dkms(dnf_root, key):
+def test_a_precompiled_stream_needs_no_dkms(dnf_root: Path, key: str) -> None:
     platform, release, repositories = HOSTS[key]
     host = Dnf(dnf_root, platform, release, [*repositories, CUDA_OF[key]])
     host.stream("580")
@@ -172,7 +175,7 @@ def test_a_precompiled_stream_needs_no_dkms(dnf_root, key):
 
 
 @pytest.mark.parametrize("key", ["el8", "el9", "el10"])
-def test_elrepo_and_what_nvidia_detect_names(dnf_root, key):
+def test_elrepo_and_what_nvidia_detect_names(dnf_root: Path, key: str) -> None:
     platform, release, repositories = HOSTS[key]
     host = Dnf(dnf_root, platform, release, [*repositories, f"elrepo-{release}"])
     legacy = ["580xx"] if key == "el10" else ["580xx", "470xx"]
@@ -189,7 +192,7 @@ def test_elrepo_and_what_nvidia_detect_names(dnf_root, key):
     assert output.stdout == "Version: 595.91.07\n"
 
 
-def test_packages_are_installed_with_their_scripts(dnf_root):
+def test_packages_are_installed_with_their_scripts(dnf_root: Path) -> None:
     platform, release, repositories = HOSTS["el9"]
     host = Dnf(dnf_root, platform, release, [*repositories, "cuda-rhel9", "container-toolkit-rpm"])
     host.stream("580-open")
@@ -206,7 +209,7 @@ def test_packages_are_installed_with_their_scripts(dnf_root):
         assert subprocess.run([*chroot, program, "--version"], capture_output=True, timeout=30, env=env).returncode == 0
 
 
-def test_modified_files_are_refused(dnf_root):
+def test_modified_files_are_refused(dnf_root: Path) -> None:
     """gpgcheck for the packages of NVIDIA, repo_gpgcheck for the metadata of the container toolkit."""
     platform, release, repositories = HOSTS["el9"]
     host = Dnf(dnf_root, platform, release, [*repositories, "cuda-rhel9"])
@@ -214,9 +217,9 @@ def test_modified_files_are_refused(dnf_root):
     unsigned = dnf_root / "unsigned"
     shutil.copytree(directory, unsigned)
     for name in ("libnvidia-cfg-610.57.04-1.el9.x86_64.rpm",):
-        packages.run(["/usr/bin/rpmsign", "--delsign", str(unsigned / name)], limit=30, what="take a signature away")
+        run(["/usr/bin/rpmsign", "--delsign", str(unsigned / name)], limit=30, what="take a signature away")
     shutil.rmtree(unsigned / "repodata")
-    packages.run(["/usr/bin/createrepo_c", "-q", str(unsigned)], limit=60, what="write metadata")
+    run(["/usr/bin/createrepo_c", "-q", str(unsigned)], limit=60, what="write metadata")
     text = (dnf_root / "etc/yum.repos.d/cuda-rhel9.repo").read_text()
     (dnf_root / "etc/yum.repos.d/cuda-rhel9.repo").write_text(re.sub(r"file:.*rhel9.*", "file:///unsigned", text))
     done = host.run("-y", "install", "libnvidia-cfg-610.57.04")
@@ -239,7 +242,7 @@ def test_modified_files_are_refused(dnf_root):
     assert "signature" in done.stdout + done.stderr
 
 
-def test_every_stream_of_the_catalogs_is_offered(dnf_root):
+def test_every_stream_of_the_catalogs_is_offered(dnf_root: Path) -> None:
     platform, release, repositories = HOSTS["el9"]
     host = Dnf(dnf_root, platform, release, [*repositories, "cuda-rhel9"])
     listed = host.run("-q", "module", "list", "nvidia-driver").stdout

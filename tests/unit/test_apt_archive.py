@@ -1,6 +1,7 @@
 """The mirror's archives with suites and components, and the catalog's packages in Ubuntu's."""
 
 import re
+from pathlib import Path
 
 import pytest
 from gpu_ready.catalog import driver_sources
@@ -10,28 +11,30 @@ from gpu_ready_lab import apt_archive, mirror, packages
 RELEASES = ("ubuntu2004", "ubuntu2204", "ubuntu2404", "ubuntu2604")
 
 
-class Unsigned:
+class Unsigned(packages.Key):
     """In place of the key: gpg is tested elsewhere."""
 
-    def sign(self, directory):
+    def __init__(self) -> None: ...
+
+    def sign(self, directory: Path) -> None:
         (directory / "InRelease").write_text("")
 
 
 @pytest.fixture(scope="module")
-def declared():
-    found = {}
+def declared() -> dict[str, dict[str, packages.Package]]:
+    found: dict[str, dict[str, packages.Package]] = {}
     for package in mirror.declared():
         for repository in package.repositories:
             found.setdefault(repository, {})[package.name] = package
     return found
 
 
-def package(name, section):
+def package(name: str, section: str) -> packages.Package:
     fields = (("Section", section), ("Description", "x"))
     return packages.Package(name, "1", "amd64", fields, (), (), ("here",))
 
 
-def test_packages_go_to_the_component_of_their_section_and_to_the_first_suite(tmp_path):
+def test_packages_go_to_the_component_of_their_section_and_to_the_first_suite(tmp_path: Path) -> None:
     deb = tmp_path / "x.deb"
     deb.write_bytes(b"x")
     content = [(package("open", "libs"), deb), (package("closed", "restricted/libs"), deb)]
@@ -46,7 +49,9 @@ def test_packages_go_to_the_component_of_their_section_and_to_the_first_suite(tm
 
 
 @pytest.mark.parametrize("distribution", RELEASES)
-def test_ubuntus_archive_has_what_the_catalog_installs_from_the_components_it_enables(declared, distribution):
+def test_ubuntus_archive_has_what_the_catalog_installs_from_the_components_it_enables(
+    declared: dict[str, dict[str, packages.Package]], distribution: str
+) -> None:
     source = catalog.distro(distribution)["driver_sources"]["distro"]
     offered = declared[distribution]
     kernel = next(name[14:] for name in offered if re.match(r"linux-headers-.*-\d+-generic$", name))

@@ -2,15 +2,15 @@
 
 import pytest
 import yaml
-from gpu_ready_lab import dress, mirror, rpms
+from gpu_ready_lab import dress, mirror, paths, rpms
 from gpu_ready_lab.say import LabError
 
-DECLARATIONS = dress.paths.REPO / "lab/mirror"
+DECLARATIONS = paths.REPO / "lab/mirror"
 RPM_NAMES = [name for name in dress.names() if dress.read(name).manager == "dnf"]
 
 
 @pytest.mark.parametrize("name", dress.names())
-def test_a_dress_can_be_read(name):
+def test_a_dress_can_be_read(name: str) -> None:
     read = dress.read(name)
     assert (read.os_release is None) == (read.kernel is None)
     texts = [*read.files.values(), *read.fetch.values(), *read.rpms]
@@ -18,13 +18,13 @@ def test_a_dress_can_be_read(name):
 
 
 @pytest.mark.parametrize("name", ["debian12", "debian13"])
-def test_debian_is_not_dressed(name):
+def test_debian_is_not_dressed(name: str) -> None:
     read = dress.read(name)
     assert read == dress.Dress(name, read.root, "apt")
 
 
 @pytest.mark.parametrize("name", RPM_NAMES)
-def test_initial_rpms_are_declared_for_the_mirror(name):
+def test_initial_rpms_are_declared_for_the_mirror(name: str) -> None:
     read = dress.read(name)
     repositories = mirror.repositories()
     declared = {
@@ -37,7 +37,7 @@ def test_initial_rpms_are_declared_for_the_mirror(name):
 
 
 @pytest.mark.parametrize("name", RPM_NAMES)
-def test_base_repositories_are_on_the_mirror(name):
+def test_base_repositories_are_on_the_mirror(name: str) -> None:
     read = dress.read(name)
     offered = {
         path
@@ -56,7 +56,7 @@ def test_base_repositories_are_on_the_mirror(name):
 
 
 @pytest.mark.parametrize("name", RPM_NAMES)
-def test_os_release_has_what_real_ones_have(name):
+def test_os_release_has_what_real_ones_have(name: str) -> None:
     lines = (dress.read(name).os_release or "").splitlines()
     values = {key: yaml.safe_load(value) for key, _, value in (line.partition("=") for line in lines)}
     assert {"NAME", "ID", "VERSION_ID", "PRETTY_NAME"} <= set(values)
@@ -74,7 +74,7 @@ def test_os_release_has_what_real_ones_have(name):
         ("{root: [", ["YAML"]),
     ],
 )
-def test_errors_are_named(text, words):
+def test_errors_are_named(text: str, words: list[str]) -> None:
     with pytest.raises(LabError) as error:
         dress.parse("x", text)
     for word in ["dress/x.yml", *words]:

@@ -1,20 +1,22 @@
 """Fleet files are read strictly: errors name the place and a remedy."""
 
+from pathlib import Path
+
 import pytest
-from gpu_ready_lab import fleet, pci_tree
+from gpu_ready_lab import fleet, paths, pci_tree
 from gpu_ready_lab.say import LabError
 
-ROOT_FLEETS = sorted((fleet.paths.REPO / "lab/fleets").glob("*.yml"))
+ROOT_FLEETS = sorted((paths.REPO / "lab/fleets").glob("*.yml"))
 
 
 @pytest.mark.parametrize("path", ROOT_FLEETS, ids=lambda path: path.stem)
-def test_fleets_that_come_with_the_lab_can_be_read(path):
+def test_fleets_that_come_with_the_lab_can_be_read(path: Path) -> None:
     read = fleet.read(path)
     assert read.name == path.stem
     assert read.hosts
 
 
-def test_gpus_are_counted_and_get_their_own_addresses():
+def test_gpus_are_counted_and_get_their_own_addresses() -> None:
     read = fleet.parse(
         '{name: x, hosts: {a: {distribution: debian12, gpus: [{device: "1b38", count: 2}, {device: "1db1"}]}}}'
     )
@@ -23,12 +25,12 @@ def test_gpus_are_counted_and_get_their_own_addresses():
     assert len({gpu.address for gpu in host.gpus}) == 3
 
 
-def test_nvswitches_are_of_the_generation_of_the_gpus():
+def test_nvswitches_are_of_the_generation_of_the_gpus() -> None:
     read = fleet.parse('{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2330"}], nvswitches: 4}}}')
     assert [device for _, device in read.hosts[0].nvswitches] == ["22a3"] * 4
 
 
-def test_the_switches_of_nvlink_5_are_bridges_with_their_vital_product_data():
+def test_the_switches_of_nvlink_5_are_bridges_with_their_vital_product_data() -> None:
     read = fleet.parse('{name: x, hosts: {a: {distribution: debian13, gpus: [{device: "2901"}], nvswitches: 1}}}')
     files, links = pci_tree.tree(read.hosts[0])
     ((address, _),) = read.hosts[0].nvswitches
@@ -66,19 +68,19 @@ def test_the_switches_of_nvlink_5_are_bridges_with_their_vital_product_data():
         ("{name: [", ["not YAML"]),
     ],
 )
-def test_errors_name_their_place(text, words):
+def test_errors_name_their_place(text: str, words: list[str]) -> None:
     with pytest.raises(LabError) as error:
         fleet.parse(text, "some.yml")
     for word in ["some.yml", *words]:
         assert word in str(error.value)
 
 
-def test_a_missing_file_is_an_error_message(tmp_path):
+def test_a_missing_file_is_an_error_message(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="No such file"):
         fleet.read(tmp_path / "none.yml")
 
 
-def test_a_host_may_have_the_python_of_its_distribution():
+def test_a_host_may_have_the_python_of_its_distribution() -> None:
     read = fleet.parse('{name: x, hosts: {a: {distribution: rocky8, python: "3.6", vars: {b: 1}}}}')
     (host,) = read.hosts
     assert host.python == "3.6"
@@ -87,13 +89,13 @@ def test_a_host_may_have_the_python_of_its_distribution():
     assert (host.python, host.vars) == ("none", {})
 
 
-def test_a_host_may_be_an_image_of_the_users_with_secure_boot():
+def test_a_host_may_be_an_image_of_the_users_with_secure_boot() -> None:
     read = fleet.parse('{name: x, hosts: {a: {distribution: rocky9, image: "own/rocky:9", secure_boot: true}}}')
     (host,) = read.hosts
     assert (host.image, host.secure_boot, host.python) == ("own/rocky:9", True, None)
 
 
-def test_some_hosts_of_a_fleet_can_be_chosen():
+def test_some_hosts_of_a_fleet_can_be_chosen() -> None:
     text = "{name: x, hosts: {a: {distribution: debian12}, b: {distribution: debian12, extra: true}, c: {distribution: debian13}}}"
     whole = fleet.parse(text)
     assert fleet.choose(whole, None, sample=False) == whole

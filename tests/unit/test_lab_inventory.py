@@ -2,32 +2,34 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 from gpu_ready_lab import check, fleet, inventory, paths
 
 ADDRESSES = {"a": "10.199.0.10", "b": "10.199.0.11"}
 
 
-def test_inventory_checks_host_keys():
+def test_inventory_checks_host_keys() -> None:
     text = inventory.inventory_text(ADDRESSES, Path("/x/.lab/f"))
     assert "a ansible_host=10.199.0.10\n" in text
     assert "StrictHostKeyChecking=yes" in text
     assert "UserKnownHostsFile=/x/.lab/f/known_hosts" in text
 
 
-def test_ssh_configuration_checks_host_keys():
+def test_ssh_configuration_checks_host_keys() -> None:
     text = inventory.ssh_config_text(ADDRESSES, Path("/x"))
     assert "StrictHostKeyChecking yes" in text
     assert "Host a\n  HostName 10.199.0.10\n" in text
 
 
-def test_known_hosts_have_address_and_name():
+def test_known_hosts_have_address_and_name() -> None:
     text = inventory.known_hosts_text(ADDRESSES, {"a": "ssh-ed25519 AAAA root@a", "b": "ssh-ed25519 BBBB root@b"})
     assert text == "10.199.0.10,a ssh-ed25519 AAAA\n10.199.0.11,b ssh-ed25519 BBBB\n"
 
 
-def test_variables_keep_their_types(tmp_path, monkeypatch):
+def test_variables_keep_their_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "fleet_directory", lambda name: tmp_path / name)
     read = fleet.parse(
         '{name: x, hosts: {a: {distribution: debian12, vars: {cuda_toolkit_versions: ["12.10"], y: true}}}}'
@@ -51,18 +53,18 @@ GOOD = {
 }
 
 
-def report(tmp_path, hosts):
+def report(tmp_path: Path, hosts: dict[str, Any]) -> Path:
     path = tmp_path / "latest.json"
     path.write_text(json.dumps({"hosts": hosts}))
     return path
 
 
-def test_a_report_as_expected(tmp_path, capsys):
+def test_a_report_as_expected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(FLEET, report(tmp_path, GOOD)) == 0
     assert "all 2 hosts are as expected" in capsys.readouterr().out
 
 
-def test_differences_are_named(tmp_path, capsys):
+def test_differences_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = {"a": {"result": "failed", "why": "disk full", "row": {"driver_loaded": "595.91.07", "cuda": "12.8"}}}
     assert check.main(FLEET, report(tmp_path, bad)) == 1
     out = capsys.readouterr().out

@@ -3,20 +3,25 @@ import http.client
 import os
 import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 from gpu_ready.catalog import data
 from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import mirror, mirror_faults, mirror_server, packages
+from gpu_ready_lab.say import LabError, run
 
 CONTENT = bytes(range(256)) * 40
 DISTRIBUTIONS = ("debian12", "debian13")
+Declared = dict[str, dict[str, set[str]]]
+"""The versions of packages by repository and name."""
 
 
 @pytest.fixture(scope="module")
-def declared():
-    found = {}
+def declared() -> Declared:
+    found: Declared = {}
     for package in mirror.declared():
         for repository in package.repositories:
             found.setdefault(repository, {}).setdefault(package.name, set()).add(package.version)
@@ -24,7 +29,7 @@ def declared():
 
 
 @pytest.mark.parametrize("name", [name for name in data.REPOSITORIES if name in mirror.repositories()])
-def test_a_repository_is_where_the_catalog_says(name):
+def test_a_repository_is_where_the_catalog_says(name: str) -> None:
     repository = mirror.repositories()[name]
     url = catalog.repository(name)["url"].split("://")[1].rstrip("/")
     assert url in [path.removesuffix("/") for path in [repository["path"], *repository.get("also", [])]]
@@ -32,7 +37,7 @@ def test_a_repository_is_where_the_catalog_says(name):
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_the_mirror_has_what_the_catalog_installs(declared, distribution):
+def test_the_mirror_has_what_the_catalog_installs(declared: Declared, distribution: str) -> None:
     source = catalog.distro(distribution)["driver_sources"]["cuda_repo"]
     offered = declared[source["repository"]]
     expected = {name for profile in source["packages"].values() for names in profile.values() for name in names}
@@ -44,7 +49,7 @@ def test_the_mirror_has_what_the_catalog_installs(declared, distribution):
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_every_dependency_is_in_the_mirror_or_in_debian(declared, distribution):
+def test_every_dependency_is_in_the_mirror_or_in_debian(declared: Declared, distribution: str) -> None:
     of_debian = {"libc6", "kmod", "dkms", "python3", "python3-minimal", "build-essential", "libibumad3"}
     offered = set(declared[f"cuda-{distribution}"]) | of_debian
     for package in mirror.declared():
@@ -54,18 +59,18 @@ def test_every_dependency_is_in_the_mirror_or_in_debian(declared, distribution):
             assert {name for name in names if name} <= offered, package.name
 
 
-def test_every_cudnn_of_the_catalog_is_served():
+def test_every_cudnn_of_the_catalog_is_served() -> None:
     served = yaml.safe_load((mirror.DECLARATIONS / "downloads.yml").read_text())["cudnn"]["releases"]
     assert {release["version"] for release in served} == {release.version for release in catalog.cudnns()}
 
 
-def test_only_the_named_meta_packages_depend_on_the_driver():
+def test_only_the_named_meta_packages_depend_on_the_driver() -> None:
     for package in mirror.declared():
         if "cuda-drivers" in dict(package.fields).get("Depends", ""):
             assert package.name.startswith(("cuda-runtime-", "cuda-drivers"))
 
 
-def test_values_are_filled_in_and_other_text_between_ats_stays():
+def test_values_are_filled_in_and_other_text_between_ats_stays() -> None:
     assert packages.fill("a@version@b @/sbin/ldconfig @other@", {"version": "1"}) == "a1b @/sbin/ldconfig @other@"
 
 
@@ -81,9 +86,9 @@ def test_values_are_filled_in_and_other_text_between_ats_stays():
         ("each: [{n: 1}, {n: 2}]\npackages: {a: {version: 1}}", "declared twice"),
     ],
 )
-def test_a_wrong_declaration_is_refused_with_its_place(tmp_path, text, words):
+def test_a_wrong_declaration_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "wrong.yml").write_text(f"{text}\n" if text.endswith("[") else f"repositories: [r]\n{text}\n")
-    with pytest.raises(packages.LabError, match=words) as error:
+    with pytest.raises(LabError, match=words) as error:
         packages.read(tmp_path / "wrong.yml")
     assert "wrong.yml" in str(error.value)
 
@@ -92,7 +97,7 @@ def test_a_wrong_declaration_is_refused_with_its_place(tmp_path, text, words):
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path: Path) -> Iterator[mirror_server.Mirror]:
     root = tmp_path / "root"
     (root / "host" / "directory").mkdir(parents=True)
     (root / "host" / "directory" / "file.bin").write_bytes(CONTENT)
@@ -104,8 +109,10 @@ def server(tmp_path):
     running.server_close()
 
 
-def ask(server, path, method="GET", **headers):
-    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+def ask(
+    server: mirror_server.Mirror, path: str, method: str = "GET", **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -118,7 +125,7 @@ def ask(server, path, method="GET", **headers):
         connection.close()
 
 
-def read_log(server, lines):
+def read_log(server: mirror_server.Mirror, lines: int) -> list[str]:
     """The line of a request is written after its answer."""
     end = time.monotonic() + 5
     while True:
@@ -133,11 +140,11 @@ FILE = "/host/directory/file.bin"
 
 @pytest.mark.host_io
 class TestServer:
-    def test_a_file(self, server):
+    def test_a_file(self, server: mirror_server.Mirror) -> None:
         answer, body = ask(server, FILE)
         assert (answer.status, body) == (200, CONTENT)
 
-    def test_head_sends_the_size_only(self, server):
+    def test_head_sends_the_size_only(self, server: mirror_server.Mirror) -> None:
         answer, body = ask(server, FILE, "HEAD")
         assert (answer.status, answer.getheader("Content-Length"), body) == (200, str(len(CONTENT)), b"")
 
@@ -145,30 +152,30 @@ class TestServer:
         ("asked", "start", "end"),
         [("bytes=100-", 100, None), ("bytes=100-199", 100, 200), ("bytes=-50", len(CONTENT) - 50, None)],
     )
-    def test_a_range(self, server, asked, start, end):
+    def test_a_range(self, server: mirror_server.Mirror, asked: str, start: int, end: int | None) -> None:
         answer, body = ask(server, FILE, Range=asked)
         assert (answer.status, body) == (206, CONTENT[start:end])
 
-    def test_a_range_behind_the_end(self, server):
+    def test_a_range_behind_the_end(self, server: mirror_server.Mirror) -> None:
         assert ask(server, FILE, Range=f"bytes={len(CONTENT)}-")[0].status == 416
 
-    def test_the_rest_of_another_file_is_not_sent(self, server):
+    def test_the_rest_of_another_file_is_not_sent(self, server: mirror_server.Mirror) -> None:
         """apt resumes a partial list, and requests the rest only if the list has not changed."""
-        when = ask(server, FILE, "HEAD")[0].getheader("Last-Modified")
+        when = ask(server, FILE, "HEAD")[0].headers["Last-Modified"]
         behind = f"bytes={len(CONTENT)}-"
         assert ask(server, FILE, Range=behind, If_Range=when)[0].status == 416
         answer, body = ask(server, FILE, Range=behind, If_Range="Thu, 01 Jan 1970 00:00:00 GMT")
         assert (answer.status, body) == (200, CONTENT)
 
-    def test_unchanged_since(self, server):
-        when = ask(server, FILE, "HEAD")[0].getheader("Last-Modified")
+    def test_unchanged_since(self, server: mirror_server.Mirror) -> None:
+        when = ask(server, FILE, "HEAD")[0].headers["Last-Modified"]
         assert ask(server, FILE, If_Modified_Since=when)[0].status == 304
 
     @pytest.mark.parametrize("path", ["/host/none", "/../secret", "/%2e%2e/secret", "//etc/passwd"])
-    def test_nothing_outside_the_tree(self, server, path):
+    def test_nothing_outside_the_tree(self, server: mirror_server.Mirror, path: str) -> None:
         assert ask(server, path)[0].status == 404
 
-    def test_every_request_is_in_the_log(self, server):
+    def test_every_request_is_in_the_log(self, server: mirror_server.Mirror) -> None:
         ask(server, FILE)
         ask(server, "/host/none")
         log = read_log(server, lines=2)
@@ -179,47 +186,47 @@ class TestServer:
         ]
 
     @pytest.mark.parametrize("status", [404, 500])
-    def test_fault_status(self, server, status):
+    def test_fault_status(self, server: mirror_server.Mirror, status: int) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"host/*.bin": {"status": status}})
         assert ask(server, FILE)[0].status == status
         mirror_faults.set_rules(server.state, "127.0.0.1", "test", None)
         assert ask(server, FILE)[0].status == 200
 
-    def test_fault_truncate(self, server):
+    def test_fault_truncate(self, server: mirror_server.Mirror) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"*": {"truncate": 10}})
         answer, body = ask(server, FILE)
         assert (answer.getheader("Content-Length"), body) == (str(len(CONTENT)), CONTENT[:10])
 
-    def test_fault_corrupt(self, server):
+    def test_fault_corrupt(self, server: mirror_server.Mirror) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"*": {"corrupt": True}})
         body = ask(server, FILE)[1]
         assert len(body) == len(CONTENT)
         assert body != CONTENT
 
-    def test_fault_delay(self, server):
+    def test_fault_delay(self, server: mirror_server.Mirror) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "test", {"*": {"delay": 0.3}})
         started = time.monotonic()
         ask(server, FILE)
         assert time.monotonic() - started >= 0.3
 
-    def test_a_fault_of_one_host_does_not_affect_others(self, server):
+    def test_a_fault_of_one_host_does_not_affect_others(self, server: mirror_server.Mirror) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "missing", {"*.bin": {"status": 404}})
         mirror_faults.set_rules(server.state, "10.0.0.7", "down", {"*": {"drop": True}})
         assert ask(server, FILE)[0].status == 404
         mirror_faults.set_rules(server.state, "127.0.0.1", "missing", None)
         assert ask(server, FILE)[0].status == 200
 
-    def test_a_dropped_connection_has_no_answer(self, server):
+    def test_a_dropped_connection_has_no_answer(self, server: mirror_server.Mirror) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "down", {"*": {"drop": True}})
         with pytest.raises(http.client.RemoteDisconnected):
             ask(server, FILE)
 
-    def test_another_file_in_its_place(self, server, tmp_path):
+    def test_another_file_in_its_place(self, server: mirror_server.Mirror, tmp_path: Path) -> None:
         (tmp_path / "other").write_bytes(b"other")
         mirror_faults.set_rules(server.state, "127.0.0.1", "other", {"*.bin": {"serve": str(tmp_path / "other")}})
         assert ask(server, FILE)[1] == b"other"
 
-    def test_a_hanging_connection_ends_after_its_time(self, server):
+    def test_a_hanging_connection_ends_after_its_time(self, server: mirror_server.Mirror) -> None:
         mirror_faults.set_rules(server.state, "127.0.0.1", "hang", {"*": {"hang": 0.3}})
         started = time.monotonic()
         with pytest.raises(http.client.RemoteDisconnected):
@@ -227,7 +234,7 @@ class TestServer:
         assert time.monotonic() - started >= 0.3
 
 
-def test_old_packages_are_forgotten_also_in_a_cache_that_has_none_of_one_kind(tmp_path):
+def test_old_packages_are_forgotten_also_in_a_cache_that_has_none_of_one_kind(tmp_path: Path) -> None:
     old, used = tmp_path / "debs/old.deb", tmp_path / "debs/used.deb"
     old.parent.mkdir()
     for path in (old, used):
@@ -242,9 +249,9 @@ def test_old_packages_are_forgotten_also_in_a_cache_that_has_none_of_one_kind(tm
 
 
 @pytest.mark.host_io
-def test_a_signed_repository(tmp_path):
+def test_a_signed_repository(tmp_path: Path) -> None:
     for program in ("/usr/bin/dpkg-deb", "/usr/bin/gpg", "/usr/bin/gpgv"):
-        if not mirror.Path(program).exists():
+        if not Path(program).exists():
             pytest.skip(f"{program} is not here")
     (tmp_path / "some.yml").write_text(
         """
@@ -276,20 +283,18 @@ packages:
         assert hashlib.sha256((repo / fields["Filename"]).read_bytes()).hexdigest() == fields["SHA256"]
         assert fields["Depends"] == "libc6"
     assert hashlib.sha256((repo / "Packages.xz").read_bytes()).hexdigest() in (repo / "Release").read_text()
-    packages.run(
+    run(
         ["/usr/bin/gpg", "--homedir", str(tmp_path), "--dearmor", "-o", str(tmp_path / "ring.gpg"), str(key.public)],
         limit=30,
         what="dearmor",
     )
-    packages.run(
-        ["/usr/bin/gpgv", "--keyring", str(tmp_path / "ring.gpg"), str(repo / "InRelease")], limit=30, what="verify"
-    )
+    run(["/usr/bin/gpgv", "--keyring", str(tmp_path / "ring.gpg"), str(repo / "InRelease")], limit=30, what="verify")
     deb = repo / "some_2.0-1_amd64.deb"
-    assert packages.run(["/usr/bin/dpkg-deb", "-f", str(deb), "Version"], limit=30, what="read").strip() == "2.0-1"
-    assert "./usr/lib/some -> ../bin/some" in packages.run(["/usr/bin/dpkg-deb", "-c", str(deb)], limit=30, what="list")
+    assert run(["/usr/bin/dpkg-deb", "-f", str(deb), "Version"], limit=30, what="read").strip() == "2.0-1"
+    assert "./usr/lib/some -> ../bin/some" in run(["/usr/bin/dpkg-deb", "-c", str(deb)], limit=30, what="list")
 
 
-def test_every_bound_of_a_combination_holds():
+def test_every_bound_of_a_combination_holds() -> None:
     axes = [
         [{"branch": 470}, {"branch": 615}],
         [{"flavour": "-open", "only": {"branch": [615]}}, {"flavour": ""}],
@@ -299,7 +304,7 @@ def test_every_bound_of_a_combination_holds():
     assert found == [(470, "", "20.04"), (470, "", "24.04"), (615, "-open", "24.04"), (615, "", "24.04")]
 
 
-def test_a_transitional_package_installs_one_that_the_repository_has():
+def test_a_transitional_package_installs_one_that_the_repository_has() -> None:
     offered = {(name, package.name): package for package in mirror.declared() for name in package.repositories}
     found = {key: one for key, one in offered.items() if "transitional" in dict(one.fields)["Description"]}
     assert {name for name, _ in found} == {"ubuntu2204", "ubuntu2404", "ubuntu2604"}

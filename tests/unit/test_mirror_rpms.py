@@ -1,12 +1,16 @@
 import contextlib
 import re
 import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import dress, mirror, packages, rpms
+from gpu_ready_lab.say import LabError
 
 from tests.unit.real_programs import RPM, need_programs
 
@@ -15,6 +19,7 @@ DISTRIBUTIONS = [
     for name in catalog.distros()
     if catalog.distro(name)["family"] != "debian" and name not in ("fedora42", "fedora44")
 ]
+Declared = dict[str, list[rpms.Rpm]]
 # The repositories of the distributions themselves; those of the vendors are in the catalog.
 OWN = {
     "centos7": ["vault-centos7-os", "vault-centos7-updates", "vault-centos7-extras"],
@@ -27,15 +32,15 @@ OWN = {
 
 
 @pytest.fixture(scope="module")
-def declared():
-    found = {}
+def declared() -> Declared:
+    found: Declared = {}
     for rpm in mirror.declared_rpms():
         for repository in rpm.repositories:
             found.setdefault(repository, []).append(rpm)
     return found
 
 
-def of_distribution(declared, key):
+def of_distribution(declared: Declared, key: str) -> list[rpms.Rpm]:
     """Everything that a host of a distribution may install."""
     distro = catalog.distro(key)
     names = [*OWN[key], *distro.get("build_repositories", []), distro["container_toolkit"]]
@@ -44,7 +49,7 @@ def of_distribution(declared, key):
     return [rpm for name in names for rpm in declared.get(name, [])]
 
 
-def provided(packages_):
+def provided(packages_: list[rpms.Rpm]) -> set[str]:
     found = {"/bin/sh", "/sbin/ldconfig"}
     for rpm in packages_:
         found |= {rpm.name, f"{rpm.name}(x86-64)", *(file.path for file in rpm.files)}
@@ -52,21 +57,21 @@ def provided(packages_):
     return found
 
 
-def test_only_the_distributions_own_repositories_are_not_in_the_catalog():
+def test_only_the_distributions_own_repositories_are_not_in_the_catalog() -> None:
     for name, repository in mirror.repositories().items():
         if repository.get("kind") == "rpm":
             assert repository.get("own", False) != (name in catalog_data.REPOSITORIES), name
 
 
 @pytest.mark.parametrize("name", [name for name in dress.names() if dress.read(name).manager == "dnf"])
-def test_the_kernel_of_every_host_has_headers(name):
+def test_the_kernel_of_every_host_has_headers(name: str) -> None:
     kernel = dress.read(name).kernel
     offered = {f"{rpm.version}-{rpm.release}.x86_64" for rpm in mirror.declared_rpms() if rpm.name == "kernel-devel"}
     assert kernel in offered
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
-def test_requirements_of_packages_are_available(declared, key):
+def test_requirements_of_packages_are_available(declared: Declared, key: str) -> None:
     content = of_distribution(declared, key)
     available = provided(content)
     for rpm in content:
@@ -81,7 +86,7 @@ def test_requirements_of_packages_are_available(declared, key):
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
-def test_the_vendors_offer_no_kernel(declared, key):
+def test_the_vendors_offer_no_kernel(declared: Declared, key: str) -> None:
     for rpm in of_distribution(declared, key):
         if not any(name in OWN[key] for name in rpm.repositories):
             assert rpm.name not in ("kernel", "kernel-core", "kernel-devel")
@@ -91,19 +96,25 @@ def test_the_vendors_offer_no_kernel(declared, key):
                 ), rpm.file_name
 
 
-def package_sets(source):
+def flavours_of(number: int) -> Sequence[str]:
+    branch = catalog.branch(number)
+    assert branch
+    return branch.flavours
+
+
+def package_sets(source: dict[str, Any]) -> Iterator[tuple[int, str, set[str]]]:
     """Return (branch, flavour, names) of all package sets of a driver source, DKMS and precompiled."""
     for kind in (source, {**source, **source.get("precompiled", {})}):
         for branch in kind["branches"]:
             own = kind["branches"][branch].get("packages") if isinstance(kind["branches"], dict) else None
             for flavours in (own or kind["packages"]).values():
                 for flavour, names in flavours.items():
-                    if flavour in catalog.branch(branch).flavours:
+                    if flavour in flavours_of(branch):
                         yield branch, flavour, {name.format(branch=branch) for name in names}
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
-def test_the_mirror_has_what_the_catalog_installs(declared, key):
+def test_the_mirror_has_what_the_catalog_installs(declared: Declared, key: str) -> None:
     distro = catalog.distro(key)
     for name, source in distro["driver_sources"].items():
         if name == "runfile":
@@ -134,7 +145,7 @@ def test_the_mirror_has_what_the_catalog_installs(declared, key):
         if catalog.repository(catalog.distro(key)["driver_sources"]["cuda_repo"]["repository"]).get("modular")
     ],
 )
-def test_a_stream_has_one_branch_in_one_flavour(declared, key):
+def test_a_stream_has_one_branch_in_one_flavour(declared: Declared, key: str) -> None:
     source = catalog.distro(key)["driver_sources"]["cuda_repo"]
     documents = rpms.module_documents(
         "nvidia-driver", mirror.streams()["nvidia-driver"], declared[source["repository"]]
@@ -144,7 +155,7 @@ def test_a_stream_has_one_branch_in_one_flavour(declared, key):
     }
     for branch in source["branches"]:
         for flavour, pattern in source["streams"].items():
-            if flavour in catalog.branch(branch).flavours:
+            if flavour in flavours_of(branch):
                 artifacts = found[pattern.format(branch=branch)]["artifacts"]["rpms"]
                 kmods = {name.split("-3:")[0] for name in artifacts if name.startswith("kmod-")}
                 assert kmods == {"kmod-nvidia-open-dkms" if flavour == "open" else "kmod-nvidia-latest-dkms"}
@@ -162,14 +173,14 @@ def test_a_stream_has_one_branch_in_one_flavour(declared, key):
         ("each: [{n: 1}, {n: 2}]\npackages: {a: {version: 1-1}}", "declared twice"),
     ],
 )
-def test_a_wrong_declaration_is_refused_with_its_place(tmp_path, text, words):
+def test_a_wrong_declaration_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "rpm-wrong.yml").write_text(f"repositories: [r]\n{text}\n")
-    with pytest.raises(packages.LabError, match=words) as error:
+    with pytest.raises(LabError, match=words) as error:
         rpms.read(tmp_path / "rpm-wrong.yml")
     assert "rpm-wrong.yml" in str(error.value)
 
 
-def test_values_are_combined_and_limited(tmp_path):
+def test_values_are_combined_and_limited(tmp_path: Path) -> None:
     (tmp_path / "rpm-some.yml").write_text(
         """
 each:
@@ -189,7 +200,7 @@ packages:
     ]
 
 
-def test_a_signed_module_ends_as_the_kernel_expects():
+def test_a_signed_module_ends_as_the_kernel_expects() -> None:
     data = packages.signature("NVIDIA")
     assert data.endswith(packages.MODULE_SIGNED)
     assert data.startswith(b"NVIDIA")
@@ -197,7 +208,7 @@ def test_a_signed_module_ends_as_the_kernel_expects():
 
 
 @pytest.mark.host_io
-def test_a_signed_repository(tmp_path):
+def test_a_signed_repository(tmp_path: Path) -> None:
     need_programs(rpms.NEEDS | RPM)
     (tmp_path / "rpm-some.yml").write_text(
         """
@@ -231,7 +242,7 @@ packages:
     rpms.write_repository(tmp_path / "repo", built.items(), key, tmp_path / "metadata", documents)
     repo = tmp_path / "repo"
 
-    def ask(*words):
+    def ask(*words: str) -> str:
         argv = ["/usr/bin/rpm", "--dbpath", str(tmp_path / "db"), *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
 
@@ -255,9 +266,9 @@ packages:
         packages.gpg(home, "--verify", str(repo / "repodata/repomd.xml.asc"), str(repo / "repodata/repomd.xml"))
 
 
-def test_the_home_of_the_key_stays_until_the_last_thread_has_signed(tmp_path):
+def test_the_home_of_the_key_stays_until_the_last_thread_has_signed(tmp_path: Path) -> None:
     """If the first user removed the home, the others would lose the agent: "signing failed: End of file"."""
-    if not mirror.Path("/usr/bin/gpg").exists():
+    if not Path("/usr/bin/gpg").exists():
         pytest.skip("/usr/bin/gpg is not here")
     key = packages.Key(tmp_path / "key")
     with contextlib.ExitStack() as last:

@@ -8,6 +8,7 @@ from gpu_ready.containers import crio, crio_edits
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
 from gpu_ready.facts import engines as engine_facts
+from gpu_ready.facts import public
 from gpu_ready.facts.model import ConfigFile, ContainerFacts, CrioFacts, Facts, KubernetesFacts, WorkFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
@@ -118,7 +119,7 @@ def test_rke2_of_an_archive_has_both_units_and_the_enabled_one_counts() -> None:
     assert (found.kind, found.unit, found.active, found.keeps_containers) == ("rke2", "rke2-agent", True, True)
     assert [file.path.rpartition("/")[2] for file in found.files] == ["config.toml", "site.toml"]
     assert [file.path.rpartition("/")[2] for file in found.templates] == ["config.toml.tmpl"]
-    shown = engine_facts.public(collect(files))["kubernetes"]
+    shown = public.engines_json(collect(files))["kubernetes"]
     assert "imports" not in str(shown) and "old" not in str(shown)
 
 

@@ -47,6 +47,8 @@ second one also fails untouched hosts."""
 UNREACHABLE = "Check that it is up and accepts ssh, then run the same command again to resume."
 LOG_LINES = 20
 """Number of last lines of a program's output that are shown with a failure."""
+LONGEST = 10_000
+"""Maximum number of characters of a message, and of the output with it: a host may answer with megabytes."""
 
 SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__).resolve().parents[1] / "project.py")
 assert SPEC is not None and SPEC.loader is not None
@@ -104,9 +106,11 @@ def reason(value: dict[str, Any]) -> str:
     if "rc" in value and value.get("cmd"):
         words = value["cmd"] if isinstance(value["cmd"], list) else [value["cmd"]]
         message += f" ({value['rc']} of {' '.join(str(word) for word in words)})"
+    if len(message) > LONGEST:
+        message = f"{message[:LONGEST]} ({len(message)} characters; -v shows all)"
     lines = message.splitlines()
     for key in ("module_stderr", "stderr"):
-        log = str(value.get(key) or "").strip()
+        log = str(value.get(key) or "")[-LONGEST:].strip()
         lines += log.splitlines()[-LOG_LINES:] if log and log not in str(value.get("msg")) else []
     return "\n    ".join(lines)
 

@@ -119,14 +119,19 @@ def run_playbook(
     hosts: dict[str, dict[str, Any]],
     *arguments: str,
     limit_s: int = 400,
+    limit_kib: int = 0,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables."""
+    """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables.
+
+    ``limit_kib``: what the operator's shell allows each process, 0 for everything.
+    """
+    limited = ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "sh"] if limit_kib else []
     inventory = directory / "hosts.json"
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
     return subprocess.run(
-        [str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(ROOT / playbook), *arguments],
+        [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(ROOT / playbook), *arguments],
         cwd=directory, env=environment | more, capture_output=True, text=True, check=False, timeout=limit_s,
     )  # fmt: skip

@@ -595,6 +595,20 @@ def test_an_endless_answer_is_bounded_in_memory_and_the_others_finish(tmp_path: 
     assert most < 900 * 1024, f"a process of the control node had {most} KiB"
 
 
+@pytest.mark.host_io
+def test_the_shells_limit_bounds_an_endless_answer_of_ansibles_own_module(tmp_path: Path) -> None:
+    """docs/security.md has the limit."""
+    found = {"flood": {"ping": FLOOD}, "long": {"ping": LONG}, "honest": {"ping": TRUTHFUL}}
+    answer = {"gpu_node_plan": PLAN}
+    hosts = {name: make_liar(tmp_path, name, {**answer, **asked}) for name, asked in found.items()}
+    (tmp_path / "play.yml").write_text(PLAY)
+    done = run_playbook(tmp_path, tmp_path / "play.yml", hosts, limit_kib=614400, ANSIBLE_STDOUT_CALLBACK="default")
+    text = done.stdout + done.stderr
+    assert "asked honest" in text and done.returncode == 2, text[-3000:]
+    for name in ("flood", "long"):
+        assert f"asked {name} " not in text and f"fatal: [{name}]: FAILED" in text, text[-3000:]
+
+
 @pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"], ids=("silent", "only a greeting"))
 @pytest.mark.host_io
 def test_a_server_that_accepts_and_never_answers_is_reported_and_the_others_finish(

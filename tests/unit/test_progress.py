@@ -212,6 +212,11 @@ def test_the_reason_of_a_failure(value: dict[str, Any], expected: str) -> None:
     assert plugin.reason(value) == expected
 
 
+def test_a_host_does_not_fill_the_screen() -> None:
+    text = plugin.reason({"msg": "a" * 10**7, "stderr": "b" * 10**7})
+    assert len(text) < 25_000 and "a (10000000 characters; -v shows all)\n    b" in text
+
+
 def test_of_a_long_log_the_end_is_shown() -> None:
     text = plugin.reason({"msg": "it failed", "stderr": "\n".join(f"line {number}" for number in range(99))})
     assert text.splitlines()[0] == "it failed" and text.endswith("line 98") and len(text.splitlines()) < 30

@@ -120,7 +120,7 @@ removed:
   sample: []
 """
 
-from ..module_utils.gpu_ready.base import manifest
+from ..module_utils.gpu_ready.base import manifest_notes
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.download import DownloadLimits
 from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
@@ -174,7 +174,7 @@ def converge(params, check_mode, paths, refresh):
                 after[install.cuda] = cudnn_install.install_archive(
                     install, paths, DownloadLimits(), refresh, directory
                 )
-        manifest.delete_copied_file(params["file"])
+        manifest_notes.delete_copied_file(params["file"])
     changed = bool(todo) or before != after
     return {"changed": changed, "before": before, "after": after, "removed": removed}
 

@@ -87,7 +87,7 @@ held_by:
   type: str
 """
 
-from ..module_utils.gpu_ready.base import files, lease, manifest
+from ..module_utils.gpu_ready.base import errors, lease, manifest
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.lifecycle import uninstall
@@ -130,7 +130,7 @@ def uninstall_node(host, params, check, only_list):
         error.result["actions"] = done
         raise
     except OSError as error:
-        raise GpuReadyError(files.describe_os_error(error), actions=done) from None
+        raise GpuReadyError(errors.describe_os_error(error), actions=done) from None
     return {
         "changed": bool(actions),
         "actions": done,

@@ -88,7 +88,7 @@ def run(host, params, check):
         params["rollout"],
     )
     if not check:
-        journal.write(advanced)
+        phases.write(advanced)
     return {"changed": True, "journal": journal.to_json(advanced)}
 
 

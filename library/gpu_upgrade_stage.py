@@ -118,7 +118,7 @@ def run(host, params, check):
     secure_boot = base.secure_boot(host)
     alike = modules.shared_properties(host, staged.coming, secure_boot.on and not secure_boot.enrolled)
     if recorded:
-        journal.write(phases.record_fetched(recorded, params["target"], int(time.time()), alike))
+        phases.write(phases.record_fetched(recorded, params["target"], int(time.time()), alike))
     changed = bool(staged.coming or missing)
     return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=missing, alike=alike)
 

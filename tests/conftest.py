@@ -21,11 +21,10 @@ from gpu_ready.base import manifest, manifest_notes  # noqa: E402  importable fr
 @pytest.fixture(autouse=True)
 def no_manifest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail a test whose code would write the manifest of the machine that runs the tests."""
-    lock = manifest.lock_manifest
+    lock = manifest_notes.lock_manifest
 
     def refuse(path: str, **limits: float) -> AbstractContextManager[None]:
         assert path != manifest.PATH, "this test writes " + path
         return lock(path, **limits)
 
-    for module in (manifest, manifest_notes):
-        monkeypatch.setattr(module, "lock_manifest", refuse)
+    monkeypatch.setattr(manifest_notes, "lock_manifest", refuse)

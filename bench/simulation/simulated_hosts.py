@@ -29,7 +29,7 @@ for place in (ROOT / "module_utils", ROOT, ROOT / "tests/unit"):
         sys.path.append(str(place))
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from gpu_ready.base import json_file, manifest, records
+from gpu_ready.base import files, manifest, manifest_notes, records
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import decide, variables
@@ -390,7 +390,7 @@ class Fleet:
         recorded = journal.read(host)
         if recorded and given["fetch"]:
             ACTING.host = host
-            journal.write(phases.record_fetched(recorded, given["target"], int(time.time()), alike))
+            phases.write(phases.record_fetched(recorded, given["target"], int(time.time()), alike))
         return {"changed": bool(coming), "coming": coming, "kept": [], "installers": [], "alike": alike, "files": {}}
 
     def answer_gpu_upgrade_modules(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
@@ -512,13 +512,13 @@ def files_in_memory() -> Iterator[None]:
         library(name)  # their imports, which are replaced too
     replaced: list[tuple[Any, str, Any]] = [
         (loaded, name, new)
-        for old, new in ((json_file.write_json_file, write_own_file), (json_file.delete_file, delete_own_file))
+        for old, new in ((files.write_json_file, write_own_file), (files.delete_file, delete_own_file))
         for loaded in list(sys.modules.values())
         for name in ("write_json_file", "delete_file")
         if getattr(loaded, "__name__", "").startswith("gpu_ready") and getattr(loaded, name, None) is old
     ]
     # One module runs at a time here, and the lock is a directory of the real machine.
-    replaced.append((manifest, "lock_manifest", lambda path: nullcontext()))
+    replaced.append((manifest_notes, "lock_manifest", lambda path: nullcontext()))
     replaced.append((decide, "collect", types.SimpleNamespace(collect=collect)))
     # Only decide's own calls: the planner calls itself for the rollback.
     replaced.append((decide, "compose", Composer(compose)))

@@ -110,7 +110,7 @@ from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
 recorded = records.from_json(RecordedDriver, given["driver"]) if given["driver"] else None
 journal = phases.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, recorded,
                           given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
-upgrade.write(journal, directory + "/upgrade.json")
+phases.write(journal, directory + "/upgrade.json")
 module.exit_json(changed=True, journal=upgrade.to_json(journal))
 """,
     "gpu_upgrade_stage": """
@@ -222,7 +222,7 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     fleet.hosts[1] += " gpu_upgrade_drain=./busy.yml"
     (tmp_path / "busy.yml").write_text("- ansible.builtin.fail: {msg: still awaited after 1800 s}\n")
     journal = phases.advance(None, "staged", 1, DRIVER, NEW, "")
-    upgrade.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
+    phases.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
     # Its GPUs fall off the bus while the new driver is verified.
     fleet.hosts[3] += " gpu_upgrade_drain=./dead.yml"
     (tmp_path / "dead.yml").write_text("- gpu_drain_journal:\n")
@@ -281,7 +281,7 @@ def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_
         journal = phases.advance(None, "staged", 1, DRIVER, NEW, "")
         for phase in ("draining", "switching", "verified"):
             journal = phases.advance(journal, phase, 2, DRIVER, NEW, "")
-        upgrade.write(journal, str(tmp_path / name / "upgrade.json"))
+        phases.write(journal, str(tmp_path / name / "upgrade.json"))
     fleet.set("good", installed=NEW)
     fleet.set("red", installed=NEW, red=[NEW])
     done = fleet.run(gpu_upgrade_soak=1, gpu_upgrade_batches=["100%"])
@@ -298,7 +298,7 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     for phase in ("staged", "draining", "done"):
         journal = phases.advance(journal, phase, 1, DRIVER._replace(version="570.10.01", branch="570"), OLD, "", 1)
     assert journal
-    upgrade.write(journal, str(tmp_path / "left/upgrade.json"))
+    phases.write(journal, str(tmp_path / "left/upgrade.json"))
     present = fleet.run(gpu_upgrade_exclude="left")
     assert present.returncode == 0 and fleet.installed("changed") == NEW
     back = fleet.run("rollback_drivers.yml")
@@ -402,7 +402,7 @@ def test_a_killed_run_is_followed_when_its_last_step_has_ended(tmp_path: Path, p
     """The run died on this control node; a step of it still runs for a while, and installs the new driver."""
     fleet = Fleet(tmp_path, programs, "cut")
     journal = phases.advance(None, "staged", 1, DRIVER, NEW, "")
-    upgrade.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "cut/upgrade.json"))
+    phases.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "cut/upgrade.json"))
     state = tmp_path / "cut/state.json"
     ended = state.read_text().replace(OLD, NEW)
     step = subprocess.Popen(["sh", "-c", f"sleep 15; printf %s '{ended}' > {state}"])

@@ -340,7 +340,7 @@ def test_epel_10_names_its_mirrors_by_the_minor_version() -> None:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
     path = str(tmp_path / "state/manifest.json")
-    for function in (manifest.read, manifest.note, manifest.drop, manifest_notes.note_files):
+    for function in (manifest.read, manifest_notes.note, manifest_notes.drop, manifest_notes.note_files):
         monkeypatch.setattr(function, "__defaults__", (path,))
     return AptRoot(tmp_path / "root")
 

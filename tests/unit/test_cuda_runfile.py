@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.base.host import Host, Result
 from gpu_ready.cuda import default as cuda_default
 from gpu_ready.cuda import runfile as cuda_runfile
@@ -327,7 +327,7 @@ def test_removal_of_a_name_keeps_the_toolkit_that_it_links_to(node: Node) -> Non
 def test_the_copy_of_an_installer_is_removed_before_the_step_counts_as_done(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manifest, "DIRECTORY", str(node.directory))
+    monkeypatch.setattr(manifest_notes, "DIRECTORY", str(node.directory))
     spec = node.installer()
     copy = Path(spec.source.location)
     write, seen = cuda_runfile.files.write_atomic, []

@@ -625,7 +625,7 @@ def test_the_copy_of_an_archive_is_removed_after_use(node: Node, monkeypatch: py
     module.converge(params, False, node.paths, node.refresh)
     assert Path(install.archive_url).exists()
     module.converge({**params, "state": "absent"}, False, node.paths, node.refresh)
-    monkeypatch.setattr(module.manifest, "DIRECTORY", str(node.path.parent))
+    monkeypatch.setattr(module.manifest_notes, "DIRECTORY", str(node.path.parent))
     module.converge(params, True, node.paths, node.refresh)
     assert Path(install.archive_url).exists()
     module.converge(params, False, node.paths, node.refresh)

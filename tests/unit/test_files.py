@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import files
+from gpu_ready.base import errors, files
 
 
 @pytest.mark.parametrize("call", ["fsync", "rename", "fchmod"])
@@ -25,7 +25,7 @@ def test_a_full_disk_names_the_file_and_keeps_the_old_one(
         files.write_atomic(str(path), b"new")
     monkeypatch.undo()
     assert path.read_text() == "old" and [each.name for each in tmp_path.iterdir()] == ["manifest.json"]
-    assert files.describe_os_error(caught.value) == (
+    assert errors.describe_os_error(caught.value) == (
         f"{path}: No space left on device. Free space on its file system, then run again."
     )
 

@@ -67,11 +67,11 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     fake_time = types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: float(next(clock)))
     monkeypatch.setattr(live_reload, "time", fake_time)
     monkeypatch.setattr(live_reload, "create_device_nodes", lambda _: [])
-    monkeypatch.setattr(live_reload, "manifest", types.SimpleNamespace(note=lambda *_: None))
+    monkeypatch.setattr(live_reload, "manifest_notes", types.SimpleNamespace(note=lambda *_: None))
     marked: list[str] = []
     monkeypatch.setattr(stopped_services, "read_stopped", lambda _: list(marked))
-    monkeypatch.setattr(stopped_services, "record_stopped", lambda _, units: marked.extend(units) or list(marked))
-    monkeypatch.setattr(stopped_services, "clear_stopped", marked.clear)
+    monkeypatch.setattr(live_reload, "record_stopped", lambda _, units: marked.extend(units) or list(marked))
+    monkeypatch.setattr(live_reload, "clear_stopped", marked.clear)
 
     def change(
         host: Host,
@@ -199,15 +199,15 @@ def test_services_of_a_failed_reload_are_started_by_the_next_one(swap: Any) -> N
 def test_the_mark_of_stopped_services(tmp_path: Path) -> None:
     path, host = str(tmp_path / "state/services-stopped.json"), Host()
     assert stopped_services.read_stopped(host, path) == []
-    assert stopped_services.record_stopped(host, [], path) == [] and not Path(path).exists()
-    assert stopped_services.record_stopped(host, ["b", "a"], path) == ["b", "a"]
+    assert live_reload.record_stopped(host, [], path) == [] and not Path(path).exists()
+    assert live_reload.record_stopped(host, ["b", "a"], path) == ["b", "a"]
     assert (
-        stopped_services.record_stopped(host, ["a", "c"], path)
+        live_reload.record_stopped(host, ["a", "c"], path)
         == ["b", "a", "c"]
         == stopped_services.read_stopped(host, path)
     )
-    stopped_services.clear_stopped(path)
-    stopped_services.clear_stopped(path)
+    live_reload.clear_stopped(path)
+    live_reload.clear_stopped(path)
     assert stopped_services.read_stopped(host, path) == []
 
 

@@ -14,7 +14,7 @@ def test_records_of_two_simultaneous_runs_are_all_kept(tmp_path: Path) -> None:
 
     def note(run: int) -> None:
         for number in range(25):
-            manifest.note("packages", {f"run{run}-{number}": {}}, path)
+            manifest_notes.note("packages", {f"run{run}-{number}": {}}, path)
 
     runs = [threading.Thread(target=note, args=(run,)) for run in range(4)]
     for run in runs:
@@ -28,13 +28,13 @@ def test_records_of_two_simultaneous_runs_are_all_kept(tmp_path: Path) -> None:
 def test_a_run_that_keeps_the_lock_is_named_after_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "manifest.json")
     expected = pytest.raises(manifest.ManifestError, match="another run on this host")
-    with manifest.lock_manifest(path), expected, manifest.lock_manifest(path, wait=0.1):
+    with manifest_notes.lock_manifest(path), expected, manifest_notes.lock_manifest(path, wait=0.1):
         raise AssertionError("two have it")
 
 
 def test_removing_a_record_creates_no_directory(tmp_path: Path) -> None:
     path = str(tmp_path / "gpu-ready/manifest.json")
-    manifest.drop("packages", ["tree"], path)
+    manifest_notes.drop("packages", ["tree"], path)
     manifest_notes.forget_keys("/etc/docker/daemon.json", {}, path)
     assert not (tmp_path / "gpu-ready").exists()
 

@@ -162,9 +162,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(files, name, str(tmp_path) + getattr(files, name))
     (tmp_path / "etc/systemd/system").mkdir(parents=True)
     path = str(tmp_path / "var/lib/gpu-ready/manifest.json")
-    note, drop, read = manifest.note, manifest.drop, manifest.read
-    monkeypatch.setattr(manifest, "note", lambda section, entries, *_: note(section, entries, path))
-    monkeypatch.setattr(manifest, "drop", lambda section, keys, *_: drop(section, keys, path))
+    note, drop, read = manifest_notes.note, manifest_notes.drop, manifest.read
+    monkeypatch.setattr(manifest_notes, "note", lambda section, entries, *_: note(section, entries, path))
+    monkeypatch.setattr(manifest_notes, "drop", lambda section, keys, *_: drop(section, keys, path))
     monkeypatch.setattr(manifest, "read", lambda *_: read(path))
     for name in ("note_files", "make_parents"):
         monkeypatch.setattr(manifest_notes, name, functools.partial(getattr(manifest_notes, name), path=path))

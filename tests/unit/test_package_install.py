@@ -62,7 +62,7 @@ class Fake(Manager):
 @pytest.fixture(autouse=True)
 def manifest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "manifest.json")
-    for function in (manifest.read, manifest.note, manifest.drop, manifest_notes.note_packages):
+    for function in (manifest.read, manifest_notes.note, manifest_notes.drop, manifest_notes.note_packages):
         monkeypatch.setattr(function, "__defaults__", (path,))
     monkeypatch.setattr(manifest_notes.forget_packages, "__defaults__", ((), path))
 

@@ -417,8 +417,8 @@ class Packages(packages.Manager):
 def manifest_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the package's records out of /var/lib."""
     monkeypatch.setattr(install.manifest, "read", dict)
-    monkeypatch.setattr(install.manifest, "note", lambda *_: None)
-    monkeypatch.setattr(install.manifest, "drop", lambda *_: None)
+    monkeypatch.setattr(install.manifest_notes, "note", lambda *_: None)
+    monkeypatch.setattr(install.manifest_notes, "drop", lambda *_: None)
     monkeypatch.setattr(install.manifest_notes, "note_packages", lambda *_: None)
     monkeypatch.setattr(install.manifest_notes, "forget_packages", lambda *_: None)
 
@@ -452,7 +452,7 @@ def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_f
 def test_a_released_hold_is_dropped_from_the_manifest(manifest_off: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator may hold the package from then on, and neither a later run nor uninstall.yml may release that."""
     dropped: list[str] = []
-    monkeypatch.setattr(install.manifest, "drop", lambda section, names: dropped.extend(names))
+    monkeypatch.setattr(install.manifest_notes, "drop", lambda section, names: dropped.extend(names))
     manager = Packages({"docker-ce": "1", "docker-ce-cli": "1"}, ["docker-ce", "docker-ce-cli"], False)
     converge(manager, request(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
     assert dropped == []

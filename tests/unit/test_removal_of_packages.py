@@ -90,7 +90,7 @@ class Apt(apt.Apt):
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallingRoot:
     path = str(tmp_path / "state/manifest.json")
-    for function in (manifest.read, manifest.note, manifest.drop, manifest_notes.note_packages):
+    for function in (manifest.read, manifest_notes.note, manifest_notes.drop, manifest_notes.note_packages):
         monkeypatch.setattr(function, "__defaults__", (path,))
     monkeypatch.setattr(manifest_notes.forget_packages, "__defaults__", ((), path))
     return InstallingRoot(tmp_path / "root")

@@ -67,8 +67,8 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     path = str(tmp_path / "state/manifest.json")
     for function in (
         manifest.read,
-        manifest.note,
-        manifest.drop,
+        manifest_notes.note,
+        manifest_notes.drop,
         manifest_notes.note_files,
         manifest_notes.make_parents,
     ):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.base.host import Host
 from gpu_ready.lifecycle import revert
 from gpu_ready.lifecycle.revert import RevertRequest
@@ -17,7 +17,7 @@ def run_revert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The function, with its manifest in a directory of the test."""
     recorded = str(tmp_path / "manifest.json")
     monkeypatch.setattr(manifest.read, "__defaults__", (recorded,))
-    monkeypatch.setattr(manifest.drop, "__defaults__", (recorded,))
+    monkeypatch.setattr(manifest_notes.drop, "__defaults__", (recorded,))
 
     def run(check: bool = False, **values: Any) -> dict[str, Any]:
         request = RevertRequest(**{"packages": [], "paths": [], "leftovers": [], **values})
@@ -38,8 +38,8 @@ def host(tmp_path: Path) -> Path:
     for name, old in files.items():
         path = str(tmp_path / name)
         written = [list(manifest.read_state(Host(), path))]
-        manifest.note("files", {path: {"before": old, "mode": 0o644, "written": written}}, recorded)
-    manifest.note("directories", {str(tmp_path / "volume"): {}}, recorded)
+        manifest_notes.note("files", {path: {"before": old, "mode": 0o644, "written": written}}, recorded)
+    manifest_notes.note("directories", {str(tmp_path / "volume"): {}}, recorded)
     return tmp_path
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import files, manifest
+from gpu_ready.base import files, manifest, manifest_notes
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
 from gpu_ready.driver.runfile import fetch as runfile_fetch
@@ -503,7 +503,7 @@ def removing(works: bool = True) -> Removing:
 
 def test_a_driver_is_removed_by_its_own_uninstaller_and_from_dkms(tmp_path: Path) -> None:
     host = removing()
-    manifest.note("runfile", {"driver": {"before": None}}, str(tmp_path / "manifest.json"))
+    manifest_notes.note("runfile", {"driver": {"before": None}}, str(tmp_path / "manifest.json"))
     assert runfile.remove(host, str(tmp_path)) == ["the driver 580.178.04", "its modules in DKMS"]
     assert host.asked[0] == ("/usr/bin/nvidia-uninstall", "--silent")
     assert host.asked[1] == ("dkms", "remove", "-m", "nvidia", "-v", "580.178.04", "--all")

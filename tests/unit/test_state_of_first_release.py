@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest
+from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.base.host import Host
 from gpu_ready.cuda import runfile as cuda_runfile
 from gpu_ready.cuda import toolkit
@@ -46,7 +46,7 @@ def test_the_first_change_keeps_its_records(tmp_path: Path) -> None:
     path = str(tmp_path / "manifest.json")
     shutil.copy(STATE / "manifest.json", path)
     before = manifest.read(path)
-    manifest.note("directories", {"/opt/new": {}}, path)
+    manifest_notes.note("directories", {"/opt/new": {}}, path)
     assert manifest.read(path) == {**before, "directories": {VOLUME: {}, "/opt/new": {}}}
 
 

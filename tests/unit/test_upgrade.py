@@ -156,7 +156,7 @@ def test_the_next_upgrade_records_the_driver_of_that_time(phase: str) -> None:
 
 def test_journal_round_trip_and_damage(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
-    journal.write(after_phases(("staged", 1)), str(path))
+    phases.write(after_phases(("staged", 1)), str(path))
     assert journal.read(journal.Host(), str(path)) == after_phases(("staged", 1))
     for text in ("", "null", "{", "[]", '{"schema": 1}', '{"schema": 1, "phase": 7}'):
         path.write_text(text)

@@ -1,13 +1,15 @@
-"""Write files atomically, and calculate checksums."""
+"""Write files atomically, also JSON files of gpu-ready's own state, and calculate checksums."""
 
 import errno
 import hashlib
+import json
 import os
 import tempfile
 from typing import Any, List, Optional
 
 SUFFIX = ".gpu-ready"
 CHUNK = 1 << 20
+PRIVATE = 0o600
 ACL = "system.posix_acl_access"
 KEPT_ATTRIBUTES = ("security.selinux", ACL)
 
@@ -75,19 +77,6 @@ def _copy_attributes(source: str, target: str) -> None:
                     raise
 
 
-def describe_os_error(error: OSError) -> str:
-    """Message with file, cause and remedy; an error of a program or socket names no file."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        remedy = "Free space on its file system, then run again."
-    elif error.errno == errno.EROFS:
-        remedy = "Make its file system writable (see `dmesg` for errors of the disk), then run again."
-    elif error.errno in (errno.EACCES, errno.EPERM):
-        remedy = "Check permissions and attributes (`lsattr`) of the file and its directory, then run again."
-    else:
-        remedy = "Correct the cause on this host, then run again."
-    return "%s: %s. %s" % (error.filename or "this host", error.strerror or error, remedy)
-
-
 def checksum(path: str, total: Any = None) -> str:
     """Hexadecimal digest of a file: sha256, or that of the empty hashlib object ``total``."""
     total = total or hashlib.sha256()
@@ -104,3 +93,19 @@ def leftovers(path: str) -> List[str]:
     return [
         os.path.join(directory, one) for one in os.listdir(directory) if one.startswith(start) and one.endswith(SUFFIX)
     ]
+
+
+def write_json_file(path: str, value: object, mode: int = PRIVATE) -> None:
+    """Write ``value`` atomically; missing directories are created."""
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode)
+
+
+def write_mark(path: str) -> None:
+    """Write a mark: a file whose presence and time count, not its content."""
+    write_json_file(path, {})
+
+
+def delete_file(path: str) -> None:
+    if os.path.lexists(path):
+        os.unlink(path)

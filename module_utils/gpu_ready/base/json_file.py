@@ -1,14 +1,10 @@
 """JSON files in which gpu-ready keeps its own state: manifest, journals, marks, the last verification."""
 
 import json
-import os
 from typing import Any, Dict, List, Optional, Union
 
-from . import files
 from .errors import GpuReadyError
 from .host import Host
-
-PRIVATE = 0o600
 
 
 class DamagedFileError(GpuReadyError):
@@ -21,12 +17,6 @@ def parse_json(text: Union[str, bytes]) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
-
-
-def write_json_file(path: str, value: object, mode: int = PRIVATE) -> None:
-    """Write ``value`` atomically; missing directories are created."""
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    files.write_atomic(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("utf-8"), mode)
 
 
 def read_json_file(host: Host, path: str) -> Any:
@@ -67,13 +57,3 @@ def read_text_mark(host: Host, path: str, remedy: str) -> List[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise DamagedFileError("%s is damaged, or of another release. %s, delete it, then run again." % (path, remedy))
     return value
-
-
-def write_mark(path: str) -> None:
-    """Write a mark: a file whose presence and time count, not its content."""
-    write_json_file(path, {})
-
-
-def delete_file(path: str) -> None:
-    if os.path.lexists(path):
-        os.unlink(path)

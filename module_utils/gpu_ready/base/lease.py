@@ -16,7 +16,7 @@ import re
 import time
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from . import json_file, manifest, records
+from . import files, json_file, manifest_notes, records
 from .errors import GpuReadyError
 from .host import Host
 from .lease_mark import PATH, mark
@@ -200,7 +200,7 @@ def take(host: Host, claim: Claim, lasts: int = USUAL, path: str = PATH) -> str:
 
     LeaseError if another run has it, or has changed what this run planned.
     """
-    with manifest.lock_manifest(path):
+    with manifest_notes.lock_manifest(path):
         marked = mark(host, path)
         try:
             before = read(host, path)
@@ -218,7 +218,7 @@ def extend(host: Host, run: RunId, lasts: int, path: str = PATH) -> None:
 
     LeaseError if another run has it, or has had it since this one took it.
     """
-    with manifest.lock_manifest(path):
+    with manifest_notes.lock_manifest(path):
         before = read(host, path)
         _refuse(host, before, Claim(run, resumes=True))
         _write(host, before, run, lasts, before.usual if before else USUAL, None, path)
@@ -231,7 +231,7 @@ def release(host: Host, run: RunId, path: str = PATH) -> bool:
     """
     if not host.exists(path):
         return False
-    with manifest.lock_manifest(path):
+    with manifest_notes.lock_manifest(path):
         try:
             before = read(host, path)
         except LeaseError:  # refused when this run tried to take it; it stays for whoever repairs it
@@ -240,7 +240,7 @@ def release(host: Host, run: RunId, path: str = PATH) -> bool:
             return False
         directory = os.path.dirname(path)
         if host.listdir(directory) == [os.path.basename(path)]:
-            json_file.delete_file(path)
+            files.delete_file(path)
             with contextlib.suppress(OSError):  # others may have written into it, or deleted it, since it was listed
                 os.rmdir(directory)
         else:
@@ -265,7 +265,7 @@ def hold(host: Host, run: RunId, path: str = PATH) -> Iterator[None]:
 
     LeaseError if another run has it, or has had it since this one took it.
     """
-    with manifest.lock_manifest(path):
+    with manifest_notes.lock_manifest(path):
         before = read(host, path)
         _refuse(host, before, Claim(run, resumes=True))
         usual = before.usual if before else USUAL
@@ -277,7 +277,7 @@ def hold(host: Host, run: RunId, path: str = PATH) -> Iterator[None]:
     finally:
         # An uninstallation has deleted it by now.
         if time.monotonic() - began > LONG_STEP and host.exists(path):
-            with manifest.lock_manifest(path):
+            with manifest_notes.lock_manifest(path):
                 now = read(host, path)
                 if now is not None and now.run == run.name:
                     _write(host, now, run, usual, usual, None, path)
@@ -296,4 +296,4 @@ def _write(
     same = before is not None and before.run == run.name
     since = before.since if before is not None and same else int(time.time())
     lease = Lease(*run, since, boot_id(host), uptime(host), lasts, usual, step)
-    json_file.write_json_file(path, dict(records.to_json(lease), schema=SCHEMA))
+    files.write_json_file(path, dict(records.to_json(lease), schema=SCHEMA))

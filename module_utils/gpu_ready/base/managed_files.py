@@ -43,12 +43,12 @@ def converge(
     rebuild = (rebuild if changes else []) or unfinished
     if not check:
         if rebuild != unfinished:
-            pending.mark_rebuild(rebuild, mark)
+            mark_rebuild(rebuild, mark)
         for change in changes:
             write(host, change)
         if rebuild:
             run_rebuild(host, rebuild)
-            pending.clear_rebuild(mark)
+            clear_rebuild(mark)
     return {
         "changed": bool(changes or rebuild),
         "paths": [change.file.path for change in changes],
@@ -98,3 +98,11 @@ def run_rebuild(host: Host, argv: List[str]) -> None:
 def decode(data: Optional[bytes]) -> str:
     """Bytes as a diff shows them."""
     return "" if data is None else data.decode("utf-8", "replace")
+
+
+def mark_rebuild(argv: List[str], path: str = pending.PATH) -> None:
+    files.write_json_file(path, argv)
+
+
+def clear_rebuild(path: str = pending.PATH) -> None:
+    files.delete_file(path)

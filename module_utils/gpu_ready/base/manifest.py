@@ -5,22 +5,16 @@ state before gpu-ready, which a run that was killed and repeated must not overwr
 """
 
 import base64
-import contextlib
-import fcntl
 import hashlib
-import os
-import time
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Union
+from typing import Any, Dict, NamedTuple, Optional, Union
 
 from .errors import GpuReadyError
 from .host import Host
-from .json_file import parse_json, write_json_file
+from .json_file import parse_json
 
 DIRECTORY = "/var/lib/gpu-ready"
 PATH = DIRECTORY + "/manifest.json"
 DRAIN = DIRECTORY + "/drain.json"
-LOCK_WAIT = 60.0
-"""Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
 SECTIONS: Dict[str, Dict[str, type]] = {
     "files": {},
     "packages": {},
@@ -147,47 +141,9 @@ def _damaged(path: str, what: str) -> ManifestError:
     )
 
 
-@contextlib.contextmanager
-def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
-    """Lock the manifest for this run: of two runs that change it at once, the later would drop records.
-
-    The directory itself is locked, so no lock file remains. Raises ManifestError after ``wait`` seconds.
-    """
-    directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        end = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if time.monotonic() >= end:
-                    raise ManifestError(
-                        "%s is locked by another run on this host for more than %d s (%s). Wait until it ends, then "
-                        "run again" % (directory, wait, error.strerror)
-                    ) from None
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(handle)
-
-
 def owned_packages(value: Dict[str, Dict[str, Any]]) -> "list[str]":
     """Packages that gpu-ready installed and that were installed since."""
     return sorted(name for name, entry in value.get("packages", {}).items() if not entry.get("removed"))
-
-
-def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
-    """Record ``entries`` in a section; recorded keys keep their first value."""
-    with lock_manifest(path):
-        value = read(path)
-        known = value.setdefault(section, {})
-        fresh = {key: entry for key, entry in entries.items() if key not in known}
-        if fresh:
-            known.update(fresh)
-            write_json_file(path, value)
 
 
 def read_state(host: Host, path: str) -> FileState:
@@ -197,36 +153,3 @@ def read_state(host: Host, path: str) -> FileState:
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
-    """Replace a record in one step: a run that is killed leaves one of the two."""
-    with lock_manifest(path):
-        value = read(path)
-        if value.get(section, {}).get(key) != entry:
-            value.setdefault(section, {})[key] = entry
-            write_json_file(path, value)
-
-
-def delete_copied_file(path: str, directory: str = "") -> None:
-    """Delete a file that a role copied to this directory from the control node; files elsewhere are kept.
-
-    The role deletes it too, but a run may end before that, and no later run would know of the file.
-    """
-    if os.path.dirname(path) == (directory or DIRECTORY) and os.path.isfile(path):
-        os.unlink(path)
-
-
-def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
-    """Drop records (after the changes were reverted)."""
-    if not os.path.exists(path):
-        return
-    with lock_manifest(path):
-        value = read(path)
-        known = value.get(section, {})
-        if any(key in known for key in keys):
-            for key in keys:
-                known.pop(key, None)
-            if not known:
-                value.pop(section, None)
-            write_json_file(path, value)

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict
 
 from ansible.module_utils import basic
 
-from . import files
+from . import errors
 from .errors import GpuReadyError
 from .host import Host
 
@@ -29,7 +29,7 @@ def exit_module(module: Any, run: Callable[[], Dict[str, Any]]) -> None:
     except GpuReadyError as error:
         module.fail_json(msg=str(error), **error.result)
     except OSError as error:
-        module.fail_json(msg=files.describe_os_error(error))
+        module.fail_json(msg=errors.describe_os_error(error))
     else:
         for warning in result.pop("warnings", ()):
             module.warn("%s: %s" % (os.uname()[1], warning))

@@ -7,7 +7,7 @@ from typing import List
 
 from . import manifest
 from .host import Host
-from .json_file import delete_file, read_text_mark, write_json_file
+from .json_file import read_text_mark
 
 PATH = manifest.DIRECTORY + "/rebuild-pending"
 REMEDY = "Rebuild the initial RAM disk (update-initramfs -u, or dracut --force)"
@@ -16,11 +16,3 @@ REMEDY = "Rebuild the initial RAM disk (update-initramfs -u, or dracut --force)"
 def read_pending_rebuild(host: Host, path: str = PATH) -> List[str]:
     """Program and arguments of the rebuild that is due, [] where none is."""
     return read_text_mark(host, path, REMEDY)
-
-
-def mark_rebuild(argv: List[str], path: str = PATH) -> None:
-    write_json_file(path, argv)
-
-
-def clear_rebuild(path: str = PATH) -> None:
-    delete_file(path)

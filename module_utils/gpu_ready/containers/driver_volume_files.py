@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 
-from ..base import manifest
+from ..base import manifest, manifest_notes
 from . import driver_volume
 
 NEW, OLD = ".new", ".old"
@@ -14,7 +14,7 @@ def create_volume(
     layout: driver_volume.VolumeLayout, root: str = driver_volume.ROOT, manifest_path: str = manifest.PATH
 ) -> None:
     """Create or update the volume, recorded in the manifest first. Raises OSError and ManifestError."""
-    manifest.note("directories", {root: {}}, manifest_path)
+    manifest_notes.note("directories", {root: {}}, manifest_path)
     os.makedirs(root, mode=0o755, exist_ok=True)
     fresh = os.path.join(root, NEW)
     remove_entries(root, [NEW, OLD])

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from ..base import manifest
+from ..base import manifest, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from . import toolkit as cuda
@@ -61,7 +61,7 @@ def apply_change(host: Host, change: DefaultChange, version: str, paths: Default
     """Set the link and verify it. Raises DefaultError."""
     mode = change.before.mode or change.before.kind
     entry = {"before": change.before.target, "mode": mode, "link": paths.link}
-    manifest.note("alternatives", {cuda.GROUP: entry}, paths.manifest)
+    manifest_notes.note("alternatives", {cuda.GROUP: entry}, paths.manifest)
     if change.group is None:
         replace_link(change.path, paths.link)
     else:

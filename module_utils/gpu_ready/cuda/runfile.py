@@ -13,7 +13,7 @@ import os
 import shutil
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..base import files, manifest
+from ..base import files, manifest, manifest_notes
 from ..base.host import Host
 from ..driver.runfile import fetch as runfile_fetch
 from ..driver.runfile import messages as runfile_messages
@@ -149,7 +149,7 @@ def install(host: Host, request: ToolkitInstaller, limits: RunfileLimits, paths:
             run_installer(
                 host, ["sh", file] + installer_options(request, temporary), limits.install, temporary, request
             )
-            manifest.delete_copied_file(local)
+            manifest_notes.delete_copied_file(local)
         return verify_release(host, request)
 
 
@@ -199,7 +199,7 @@ def _installation_record(host: Host, request: ToolkitInstaller, paths: ToolkitPa
         "before": known.get("before", previous),
         "existed": known.get("existed", True) if repairs else host.exists(request.path),
     }
-    manifest.replace_note(SECTION, request.version, entry, paths.manifest)
+    manifest_notes.replace_note(SECTION, request.version, entry, paths.manifest)
     files.write_atomic(path, cuda.format_record(record).encode("ascii"), 0o644)
     try:
         yield
@@ -208,7 +208,7 @@ def _installation_record(host: Host, request: ToolkitInstaller, paths: ToolkitPa
         if cuda.installed_release(host, request.path) == previous and (previous or not host.exists(request.path)):
             if before is None:
                 os.unlink(path)
-                manifest.drop(SECTION, [request.version], paths.manifest)
+                manifest_notes.drop(SECTION, [request.version], paths.manifest)
             else:
                 files.write_atomic(path, cuda.format_record(before).encode("ascii"), 0o644)
         raise
@@ -327,7 +327,7 @@ def remove_toolkit(host: Host, version: str, path: str, paths: ToolkitPaths) -> 
     record = cuda.record_path(version, paths.records)
     if os.path.exists(record):
         os.unlink(record)
-    manifest.drop(SECTION, [version], paths.manifest)
+    manifest_notes.drop(SECTION, [version], paths.manifest)
     if not host.listdir(paths.records):
         if os.path.isdir(paths.records):
             os.rmdir(paths.records)
@@ -375,7 +375,9 @@ def remove_links(host: Host, path: str, paths: ToolkitPaths) -> List[str]:
         cuda_default.remove_candidate(host, path, default)
     if not is_dangling(host, path, default):
         return []
-    manifest.note("alternatives", {cuda.GROUP: {"before": path, "mode": "link", "link": default.link}}, paths.manifest)
+    manifest_notes.note(
+        "alternatives", {cuda.GROUP: {"before": path, "mode": "link", "link": default.link}}, paths.manifest
+    )
     os.unlink(default.link)
     return [default.link]
 

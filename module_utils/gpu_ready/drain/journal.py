@@ -7,7 +7,7 @@ act finds the entry and acts.
 import hashlib
 from typing import Dict, List, NamedTuple, Optional
 
-from ..base import json_file, manifest, records
+from ..base import files, json_file, manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 
@@ -134,9 +134,9 @@ def _write(before: DrainJournal, after: DrainJournal, path: str) -> bool:
         return False
     value = to_json(after)
     if value:
-        json_file.write_json_file(path, dict(value, schema=SCHEMA))
+        files.write_json_file(path, dict(value, schema=SCHEMA))
     else:
-        json_file.delete_file(path)
+        files.delete_file(path)
     return True
 
 

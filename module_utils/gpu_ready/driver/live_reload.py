@@ -5,7 +5,7 @@ import stat
 import time
 from typing import Any, Dict, List, NamedTuple
 
-from ..base import manifest
+from ..base import files, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import MISSING, Host
 from ..diagnostics import failure
@@ -174,7 +174,7 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
         # The kubelet first: it would start the containers of ended processes again. It is started last.
         kubelet = [request.kubelet + ".service"] if request.kubelet else []
         units = active_units(host, kubelet + list(gpu_services.UNITS) + request.services)
-        stopped = stopped_services.record_stopped(host, units)
+        stopped = record_stopped(host, units)
         stop_units(host, units)
         if kubelet:
             pod_processes.end(host)
@@ -184,7 +184,7 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
             loaded = kernel_module.loaded_modules(host)
             unloaded = [name for name in before if name not in loaded]
             result["warnings"] = load_again(host, unloaded) + start_units(host, stopped)
-            stopped_services.clear_stopped()
+            clear_stopped()
             loaded = kernel_module.loaded_modules(host)
             result.update({"changed": loaded != before, "modules": loaded, "reboot_required": True, "held_by": held})
             return result
@@ -193,13 +193,13 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
         created = load(host, request.modules)
         # A recorded module has the driver unloaded by uninstall.yml; ib_umad is of the kernel and stays.
         fresh = [name for name in created if name.startswith("nvidia") and not must_unload]
-        manifest.note("modules", {name: {} for name in fresh})
+        manifest_notes.note("modules", {name: {} for name in fresh})
         # Further modules, for graphics, RDMA or storage, were loaded by other software.
         result["warnings"] = load_again(host, before if must_unload else [])
         created += create_device_nodes(host)
         stopped = [unit for unit in stopped if unit not in request.later]
         failures = start_units(host, stopped)
-        stopped_services.clear_stopped()
+        clear_stopped()
         if failures:
             raise ModuleError("; ".join(failures))
     result.update(
@@ -215,3 +215,16 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
         "after": "".join("%s %s\n" % (name, result["loaded_version"]) for name in sorted(result["modules"])),
     }
     return result
+
+
+def record_stopped(host: Host, units: List[str], path: str = stopped_services.STOPPED) -> List[str]:
+    """Record services before they are stopped; returns them with those of an earlier run."""
+    before = stopped_services.read_stopped(host, path)
+    after = before + [unit for unit in units if unit not in before]
+    if after != before:
+        files.write_json_file(path, after)
+    return after
+
+
+def clear_stopped(path: str = stopped_services.STOPPED) -> None:
+    files.delete_file(path)

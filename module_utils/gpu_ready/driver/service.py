@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Tuple
 
-from ..base import manifest
+from ..base import manifest, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..diagnostics import failure
@@ -26,7 +26,7 @@ def run_service(host: Host, unit: str, state: str, check: bool = False, path: st
     if check or not changed:
         return {"changed": changed}
     if not all(before.values()):
-        manifest.note("services", dict(stopped_sockets(host, unit), **{unit: before}), path)
+        manifest_notes.note("services", dict(stopped_sockets(host, unit), **{unit: before}), path)
     if not before["enabled"]:
         answer = host.run(["systemctl", "enable", unit], START_LIMIT)
         if answer.rc != 0:

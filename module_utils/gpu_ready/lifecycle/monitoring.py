@@ -5,7 +5,7 @@ import pkgutil
 from typing import Any, Dict, List
 
 from ..base import files as written
-from ..base import managed_files, manifest, manifest_notes
+from ..base import managed_files, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..driver import service
@@ -35,7 +35,7 @@ def install(host: Host, params: files.MonitoringParams, check: bool) -> Dict[str
     old = [path for path, data in program.items() if host.read_bytes(path) != data]
     extra = [name for name in host.listdir(files.PROGRAM) if files.PROGRAM + "/" + name not in program]
     if not check:
-        manifest.note("directories", {files.DIRECTORY: {}})
+        manifest_notes.note("directories", {files.DIRECTORY: {}})
         manifest_notes.make_parents(os.path.join(params.directory, files.FILE))
         os.makedirs(files.PROGRAM, mode=0o755, exist_ok=True)
         for path in old:
@@ -63,7 +63,7 @@ def remove(host: Host, check: bool) -> Dict[str, Any]:
     paths: List[str] = [files.UNIT, files.AT_BOOT, files.SETTINGS, files.DIRECTORY]
     result = revert.revert(host, select.choose_manager(host, False), revert.RevertRequest([], paths, []), check)
     if not check:
-        manifest.drop("services", [files.NAME])
+        manifest_notes.drop("services", [files.NAME])
     return {
         "changed": bool(active or result["changed"]),
         "paths": result["paths"],

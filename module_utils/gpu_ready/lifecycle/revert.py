@@ -4,7 +4,7 @@ import os
 import shutil
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from ..base import files, manifest
+from ..base import files, manifest, manifest_notes
 from ..base.host import Host
 from ..packaging.manager import Manager
 from .removal import context, packages, written_files
@@ -47,8 +47,8 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
             if not check:
                 restore_file(path, before, (entry or {}).get("mode"))
     if not check:
-        manifest.drop("files", request.paths)
-        manifest.drop("directories", request.paths)
+        manifest_notes.drop("files", request.paths)
+        manifest_notes.drop("directories", request.paths)
     return {"changed": bool(diff), "packages": purged, "paths": reverted, "diff": diff, "warnings": kept}
 
 
@@ -61,7 +61,7 @@ def purge_packages(host: Host, manager: Manager, names: List[str], recorded: Lis
         work = context.Removal(host)
         work.manager.repair(manifest.owned_packages(work.recorded))
         packages.purge_packages(work, owned)
-        manifest.drop("packages", owned)
+        manifest_notes.drop("packages", owned)
     return owned
 
 

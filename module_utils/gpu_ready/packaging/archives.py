@@ -12,8 +12,9 @@ from typing import Dict, List, Optional, Tuple
 from urllib.parse import unquote
 
 from ..base import files, manifest
+from ..base.files import write_json_file
 from ..base.host import Host
-from ..base.json_file import read_json_object, write_json_file
+from ..base.json_file import read_json_object
 from . import yum_repos
 
 STORE = manifest.DIRECTORY + "/packages"

@@ -9,8 +9,8 @@ import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ..base import manifest
+from ..base.files import delete_file, write_json_file
 from ..base.host import TIMED_OUT, Host, Result
-from ..base.json_file import delete_file, write_json_file
 from . import rpm, yum_repos
 from .dnf_errors import (
     explain_failed_repository,

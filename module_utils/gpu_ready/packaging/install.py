@@ -97,7 +97,7 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
     result["held"] = packages_to_hold(request, after, result)
     if not check:
         if result["held"]:
-            manifest.note("holds", {name: {} for name in result["held"]})
+            manifest_notes.note("holds", {name: {} for name in result["held"]})
             manager.hold(result["held"])
         missing_names = [spec.name for spec in specs if not is_installed(after, spec.name)]
         if missing_names:
@@ -106,7 +106,7 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
             )
         result["versions"] = {spec.name: after[spec.name].version for spec in specs}
         # A hold that somebody sets from here on is not gpu-ready's.
-        manifest.drop("holds", [name for name in result["unheld"] if name not in request.hold])
+        manifest_notes.drop("holds", [name for name in result["unheld"] if name not in request.hold])
     else:
         del result["versions"]
     result["warnings"] = [
@@ -220,7 +220,7 @@ def record_new_packages(manager: Manager, simulation: Simulation, requested: Lis
         existing = {line.split(":")[0] for line in (manager.host.read(path) or "").splitlines()}
         stays += [name for name, owners in names.items() if fresh.intersection(owners) and name in existing]
     stays += [path for path, own in LEFTOVERS.items() if fresh.intersection(own) and manager.host.exists(path)]
-    manifest.note("stays", {name: {} for name in stays})
+    manifest_notes.note("stays", {name: {} for name in stays})
     recorded = simulation.new + [name for name in requested if name in known]
     manifest_notes.note_packages({name: name in requested for name in recorded})
     return sorted(fresh)
@@ -240,7 +240,7 @@ def switch_streams(manager: Manager, streams: Dict[str, str], check: bool) -> Di
     changed = {name: stream for name, stream in streams.items() if enabled.get(name) != stream}
     before = {name: enabled.get(name) for name in changed}
     if before and not check:
-        manifest.note("streams", {name: {"before": stream} for name, stream in before.items()})
+        manifest_notes.note("streams", {name: {"before": stream} for name, stream in before.items()})
         manager.enable_streams(changed)
     return before
 

@@ -243,7 +243,7 @@ def apply_edits(
     rpms = [repository for repository in edits.repositories if repository.kind == "rpm"]
     keys = note_rpm_keys(host, rpms) if rpms else []
     adopted = {one.adopted: describe_adopted(one) for one in rpms if one.adopted}
-    manifest.note("adopted", adopted)
+    manifest_notes.note("adopted", adopted)
     subscriptions = edits.sections.get(yum_sections.SUBSCRIPTIONS, []) if host.which("subscription-manager") else []
     try:
         # Keyrings first: the package manager must never see sources without their key.
@@ -265,9 +265,9 @@ def apply_edits(
             switch_subscriptions(host, "disable", subscriptions)
         for path, data in before.items():
             write_or_delete(path, data)
-        manifest.drop("files", [path for path in before if path not in recorded])
-        manifest.drop("rpm_keys", keys)
-        manifest.drop("adopted", list(adopted))
+        manifest_notes.drop("files", [path for path in before if path not in recorded])
+        manifest_notes.drop("rpm_keys", keys)
+        manifest_notes.drop("adopted", list(adopted))
         raise
 
 
@@ -328,7 +328,7 @@ def note_rpm_keys(host: Host, repositories: List[Repository]) -> List[str]:
     names = sorted({repository.fingerprint.lower() for repository in repositories})
     fresh = [name for name in names if not any(rpm.is_same_key(version, name) for version in known)]
     recorded = manifest.read().get("rpm_keys", {})
-    manifest.note("rpm_keys", {name: {} for name in fresh})
+    manifest_notes.note("rpm_keys", {name: {} for name in fresh})
     return [name for name in fresh if name not in recorded]
 
 

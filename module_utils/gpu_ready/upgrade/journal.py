@@ -9,7 +9,7 @@ from typing import Dict, Optional
 from ..base import manifest, records
 from ..base.errors import GpuReadyError
 from ..base.host import Host
-from ..base.json_file import read_json_file, write_json_file
+from ..base.json_file import read_json_file
 from .model import DONE, UpgradeJournal
 
 PATH = manifest.DIRECTORY + "/upgrade.json"
@@ -44,7 +44,3 @@ def is_open(host: Host, path: str = PATH) -> bool:
     """True while an upgrade is not done: packages that were downloaded for it and its rollback are still needed."""
     journal = read(host, path)
     return journal is not None and journal.phase != DONE
-
-
-def write(journal: UpgradeJournal, path: str = PATH) -> None:
-    write_json_file(path, to_json(journal))

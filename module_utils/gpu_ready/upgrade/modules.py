@@ -19,8 +19,9 @@ from typing import IO, Dict, List, Mapping, NamedTuple, Optional
 
 from ..base import files, manifest, manifest_notes, records
 from ..base.errors import GpuReadyError
+from ..base.files import write_json_file
 from ..base.host import Host
-from ..base.json_file import read_json_object, write_json_file
+from ..base.json_file import read_json_object
 from ..driver.runfile import messages as runfile_messages
 from ..packaging import archives, signatures
 from ..packaging.manager import PackageError
@@ -423,7 +424,7 @@ def withdraw(host: Host, paths: ModulePaths = DEFAULT_PATHS) -> bool:
     for path in overrides:
         if os.path.exists(path):
             os.unlink(path)
-    manifest.drop("files", overrides, paths.listing)
+    manifest_notes.drop("files", overrides, paths.listing)
     target = os.path.join(paths.directory, UNPACKED)
     if os.path.isdir(target):
         shutil.rmtree(target)

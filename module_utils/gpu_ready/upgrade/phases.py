@@ -2,6 +2,8 @@
 
 from typing import Dict, Optional
 
+from ..base.files import write_json_file
+from .journal import PATH, to_json
 from .model import BACK, CLOSED, DRAINING, ENDS, GOING_BACK, STAGED, Fetched, RecordedDriver, UpgradeJournal
 
 
@@ -48,3 +50,7 @@ def advance(
 def record_fetched(journal: UpgradeJournal, target: str, now: int, alike: Dict[str, str]) -> UpgradeJournal:
     """The journal after everything was downloaded; ``alike``: what its modules are built from."""
     return journal._replace(fetched=Fetched(target, now, alike))
+
+
+def write(journal: UpgradeJournal, path: str = PATH) -> None:
+    write_json_file(path, to_json(journal))

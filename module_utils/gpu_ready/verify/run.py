@@ -4,8 +4,8 @@ import re
 import time
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
+from ..base.files import write_json_file
 from ..base.host import Host
-from ..base.json_file import write_json_file
 from ..containers import engine as engines
 from ..diagnostics import kernel_log, xid
 from ..facts import collect, driver_origin, verified

@@ -5,7 +5,7 @@ import shutil
 import time
 from typing import Any, Dict, List, Optional
 
-from ...base import files, json_file, manifest, manifest_notes
+from ...base import files, manifest, manifest_notes
 from ...base.host import Host
 from . import edits, toml
 from .config import (
@@ -39,7 +39,7 @@ def write(host: Host, change: ContainerdChange, main: str, state_dir: str = mani
             manifest_notes.note_files(host, {edit.path: after}, manifest_path)
     mark = os.path.join(state_dir, RESTART_MARK)
     restart_was_due = os.path.exists(mark)
-    json_file.write_mark(mark)
+    files.write_mark(mark)
     written: List[FileEdit] = []
     try:
         for edit in change.edits:

@@ -7,7 +7,7 @@ import tempfile
 import time
 from typing import Optional
 
-from ...base import files, json_file, manifest, manifest_notes, secret_values, work_directories
+from ...base import files, manifest, manifest_notes, secret_values, work_directories
 from ...base.host import Host
 from .document import parse
 from .merge import RESTART_MARK, DaemonJsonChange
@@ -55,7 +55,7 @@ def write(
         backup = os.path.join(backups, "%s.%s" % (os.path.basename(path), stamp))
         shutil.copy2(path, backup)
     if change.activation == "restart":
-        json_file.write_mark(os.path.join(state_dir, RESTART_MARK))
+        files.write_mark(os.path.join(state_dir, RESTART_MARK))
     manifest_notes.make_parents(path, os.path.join(state_dir, "manifest.json"))
     for leftover in files.leftovers(path):
         os.unlink(leftover)

@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
 
-from ...base import files, manifest, work_directories
+from ...base import files, manifest, manifest_notes, work_directories
 from ...base.download import DownloadLimits
 from .. import toolkit as cuda
 from . import model as cudnn
@@ -163,7 +163,7 @@ def remove_archive(toolkit: str, paths: CudnnPaths, refresh: Callable[[], object
     path = cudnn.record_path(toolkit, paths.records)
     if os.path.exists(path):
         os.unlink(path)
-    manifest.drop("cudnn", [toolkit], paths.manifest)
+    manifest_notes.drop("cudnn", [toolkit], paths.manifest)
     return removed
 
 
@@ -238,7 +238,9 @@ def _write_record(record: cudnn.CudnnRecord, paths: CudnnPaths) -> None:
     files.write_atomic(
         cudnn.record_path(record.cuda, paths.records), cudnn.format_record(record).encode("utf-8"), mode=0o644
     )
-    manifest.replace_note("cudnn", record.cuda, {"version": record.version, "files": record.files}, paths.manifest)
+    manifest_notes.replace_note(
+        "cudnn", record.cuda, {"version": record.version, "files": record.files}, paths.manifest
+    )
 
 
 @contextlib.contextmanager

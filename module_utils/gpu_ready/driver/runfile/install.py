@@ -10,7 +10,7 @@ import contextlib
 import os
 from typing import Dict, Iterator, List, Optional
 
-from ...base import files, manifest
+from ...base import files, manifest, manifest_notes
 from ...base.host import Host
 from . import installed_files, state
 from .fetch import UNPACKED, InstallerSource, RunfileLimits, fetch_driver_installer, work_directory
@@ -68,7 +68,7 @@ def run_installer(
             for kernel in spec.kernels[1:]:
                 argv = ["sh", path] + module_options(spec, running, temporary, kernel)
                 _call_installer(host, spec, argv, limits, environment, previous)
-        manifest.delete_copied_file(path, state_dir)
+        manifest_notes.delete_copied_file(path, state_dir)
 
 
 @contextlib.contextmanager
@@ -83,7 +83,7 @@ def _pending_mark(host: Host, spec: DriverSpec, state_dir: str) -> Iterator[Opti
     entry = dict(recorded or {"before": previous})
     # An installer that is killed leaves the previous driver, which may be ours too.
     entry["versions"] = [version for version in entry.get("versions", []) if version == previous] + [spec.version]
-    manifest.replace_note("runfile", "driver", entry, manifest_path)
+    manifest_notes.replace_note("runfile", "driver", entry, manifest_path)
     files.write_atomic(mark, (spec.version + "\n").encode("ascii"), 0o600)
     try:
         yield previous
@@ -91,9 +91,9 @@ def _pending_mark(host: Host, spec: DriverSpec, state_dir: str) -> Iterator[Opti
         if installed_files.installed_version(host) == previous:
             os.unlink(mark)
             if recorded:
-                manifest.replace_note("runfile", "driver", recorded, manifest_path)
+                manifest_notes.replace_note("runfile", "driver", recorded, manifest_path)
             else:
-                manifest.drop("runfile", ["driver"], manifest_path)
+                manifest_notes.drop("runfile", ["driver"], manifest_path)
         raise
     host.sync_disks()
     os.unlink(mark)
@@ -174,5 +174,5 @@ def remove(host: Host, state_dir: str = manifest.DIRECTORY) -> List[str]:
     for path in LOGS + (os.path.join(state_dir, installed_files.PENDING),):
         if removed and os.path.exists(path):
             os.unlink(path)
-    manifest.drop("runfile", ["driver"], os.path.join(state_dir, "manifest.json"))
+    manifest_notes.drop("runfile", ["driver"], os.path.join(state_dir, "manifest.json"))
     return removed

@@ -3,7 +3,7 @@
 import functools
 from typing import List
 
-from ...base import manifest
+from ...base import manifest, manifest_notes
 from ...catalog import driver_packages
 from ...driver import gpu_services, kernel_module
 from ...driver.runfile import install as runfile
@@ -39,7 +39,7 @@ def unload_modules(removal: Removal, names: List[str]) -> None:
     if not removal.held_by:
         for name in names:
             removal.run(["rmmod", name])
-    manifest.drop("modules", list(removal.recorded.get("modules", {})), removal.path)
+    manifest_notes.drop("modules", list(removal.recorded.get("modules", {})), removal.path)
 
 
 def is_own_installer_driver(removal: Removal) -> bool:

@@ -4,7 +4,7 @@ import functools
 import os
 from typing import List, Optional
 
-from ...base import files, json_file, manifest
+from ...base import files, manifest_notes
 from ...containers import crio
 from ...containers import engine as engines
 from ...containers.containerd import config as containerd_config
@@ -90,7 +90,7 @@ def find_containerd_edits(removal: Removal) -> List[Action]:
 
 def revert_containerd(removal: Removal, edits: List[containerd_config.FileEdit], restart: bool) -> None:
     """Write containerd's files without gpu-ready's keys, and restart it."""
-    json_file.write_mark(removal.directory + "/" + containerd_config.RESTART_MARK)
+    files.write_mark(removal.directory + "/" + containerd_config.RESTART_MARK)
     for edit in edits:
         if edit.after is None:
             removal.delete(edit.path)
@@ -98,7 +98,7 @@ def revert_containerd(removal: Removal, edits: List[containerd_config.FileEdit],
             containerd_files.write_or_delete(edit.path, edit.after)
     if restart:
         removal.run(["systemctl", "restart", "containerd"])
-    manifest.drop("containerd", list(removal.recorded.get("containerd", {})), removal.path)
+    manifest_notes.drop("containerd", list(removal.recorded.get("containerd", {})), removal.path)
 
 
 def find_docker_edits(removal: Removal) -> List[Action]:
@@ -136,11 +136,11 @@ def find_docker_edits(removal: Removal) -> List[Action]:
 def write_docker_configuration(removal: Removal, path: str, after: Optional[str], need: str) -> None:
     """Write docker's configuration, and reload or restart docker if it runs and stays."""
     if need == plan_docker.RESTART:
-        json_file.write_mark(removal.directory + "/" + daemon_json.RESTART_MARK)
+        files.write_mark(removal.directory + "/" + daemon_json.RESTART_MARK)
     if after is None:
         os.unlink(path)
     else:
         files.write_atomic(path, after.encode("utf-8"))
     if need != "none":
         removal.run(["systemctl", need, "docker"])
-    manifest.drop("daemon_json", [path], removal.path)
+    manifest_notes.drop("daemon_json", [path], removal.path)

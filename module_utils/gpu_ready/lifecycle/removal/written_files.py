@@ -5,7 +5,7 @@ import os
 import shutil
 from typing import Any, Dict, List, Optional
 
-from ...base import files, manifest
+from ...base import files, managed_files, manifest, manifest_notes
 from ...base import pending as rebuilds
 from ...base.host import Host
 from ...containers import cdi
@@ -142,7 +142,7 @@ def find_originals(removal: Removal) -> List[Action]:
 def restore_file(removal: Removal, path: str, after: Optional[bytes], mode: Optional[int], rebuild: List[str]) -> None:
     """Restore one file; the mark of a rebuild that it needs is written first."""
     if rebuild:
-        rebuilds.mark_rebuild(rebuild, removal.mark)
+        managed_files.mark_rebuild(rebuild, removal.mark)
     if after is not None:
         files.write_atomic(path, after, mode)
     elif os.path.lexists(path):
@@ -150,7 +150,7 @@ def restore_file(removal: Removal, path: str, after: Optional[bytes], mode: Opti
         directory = os.path.dirname(path)
         if directory in DIRECTORIES and not os.listdir(directory):
             os.rmdir(directory)
-    manifest.drop("files", [path], removal.path)
+    manifest_notes.drop("files", [path], removal.path)
 
 
 def find_directories(removal: Removal) -> List[Action]:

@@ -27,6 +27,7 @@ from tests.hostile.scenes import Answers, Scene
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERPRETER = ROOT / "lab/hostile/interpreter.py"
+CLUSTER = ROOT / "tests/hostile/cluster.py"
 HONEST = ("a-honest", "z-honest")
 SECRET = "CANARY-7f3a"
 BOUND = 2000.0
@@ -136,6 +137,9 @@ class Place:
             program.write_text(f'#!/bin/sh\necho "$0 $*" >> {shlex.quote(str(self.ran))}/{name}\nexit 1\n')
             program.chmod(0o755)
         (directory / "evil/kubeconfig").write_text("{}")
+        self.kubectl = directory / "kubectl-of-the-operator"
+        self.kubectl.write_text(f'#!/bin/sh\nexec {sys.executable} {CLUSTER} {shlex.quote(str(directory))} "$@"\n')
+        self.kubectl.chmod(0o755)
 
     def targets(self, attacker: Attacker) -> attacks.Targets:
         """Return what the attack of a host aims at."""
@@ -178,6 +182,7 @@ def inventory(place: Place, scene: Scene, names: Sequence[str]) -> dict[str, Any
         "site_password": SECRET,
         "gpu_report_directory": str(place.directory / "reports"),
         "gpu_audit_path": str(place.directory / "reports/audit"),
+        "gpu_kubernetes_kubectl": str(place.kubectl),
         "gpu_kubernetes_directory": str(place.directory / "reports/kubernetes"),
         **scene.variables,
     }

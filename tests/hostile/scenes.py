@@ -170,7 +170,8 @@ def scenes(files: Path) -> list[Scene]:
         Scene(
             "uninstall", "playbooks/uninstall.yml", {"gpu_ready_uninstall": True}, plain_answers(), ("gpu_uninstall",)
         ),
-        kubernetes(),
+        kubernetes("render", "kubernetes"),
+        kubernetes("device_plugin", "kubernetes_apply"),
     ]
 
 
@@ -284,12 +285,12 @@ def image_tarball(files: Path) -> Scene:
     return provision()._replace(name="site_tarball", variables=given, modules=("command",))
 
 
-def kubernetes() -> Scene:
-    """Return kubernetes.yml, which writes the labels of all hosts to one file of the control node."""
+def kubernetes(mode: str, name: str) -> Scene:
+    """Return kubernetes.yml, which writes the labels of all hosts to one file, or applies them to nodes."""
     labels = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}
     answers = {**plain_answers(), "gpu_kubernetes_labels": {"changed": False, "labels": labels, "gpus": ["GPU-1"]}}
-    given = {"gpu_kubernetes": "render"}
-    return Scene("kubernetes", "playbooks/kubernetes.yml", given, answers, ("gpu_kubernetes_labels",), good="Tesla-T4")
+    given = {"gpu_kubernetes": mode, "gpu_kubernetes_verify": False}
+    return Scene(name, "playbooks/kubernetes.yml", given, answers, ("gpu_kubernetes_labels",), good="Tesla-T4")
 
 
 def failed_service() -> Scene:

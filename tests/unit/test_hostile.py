@@ -13,6 +13,7 @@ pytestmark = pytest.mark.host_io
 SAMPLE = {
     "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
     "kubernetes": {"gpu_kubernetes_labels": ("no_keys", "foreign_labels", "other_formulas")},
+    "kubernetes_apply": {"gpu_kubernetes_labels": ("foreign_labels", "other_hosts", "commands")},
     "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},
     "site": {"gpu_node_plan": ("nulls", "nothing_to_do", "no_refusals")},
 }

@@ -119,34 +119,35 @@ remaining_s:
 """
 
 from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 from ..module_utils.gpu_ready.drain import hook
-from ..module_utils.gpu_ready.drain.kubernetes import EvictionOptions, KubectlAccess, KubernetesHook
+from ..module_utils.gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
 
 ACTIONS = {"cordoned": hook.DRAIN, "evicted": hook.WAIT, "uncordoned": hook.UNDRAIN}
 
-ARGUMENT_SPEC = {
-    "state": {"type": "str", "required": True, "choices": list(ACTIONS)},
-    "node": {"type": "str", "required": True},
-    "reason": {"type": "str", "default": "gpu-ready: driver upgrade"},
-    "recorded": {"type": "bool", "default": False},
-    "timeout": {"type": "int", "default": 1800},
-    "deadline": {"type": "float", "default": 0},
-    "kubectl": {"type": "str", "default": "kubectl"},
-    "kubeconfig": {"type": "path", "default": ""},
-    "context": {"type": "str", "default": ""},
-    "grace_period": {"type": "int", "default": -1},
-    "delete_emptydir_data": {"type": "bool", "default": True},
-    "force": {"type": "bool", "default": False},
-    "disable_eviction": {"type": "bool", "default": False},
-    "pod_selector": {"type": "str", "default": ""},
-}
+ARGUMENT_SPEC = dict(
+    {
+        "state": {"type": "str", "required": True, "choices": list(ACTIONS)},
+        "node": {"type": "str", "required": True},
+        "reason": {"type": "str", "default": "gpu-ready: driver upgrade"},
+        "recorded": {"type": "bool", "default": False},
+        "timeout": {"type": "int", "default": 1800},
+        "deadline": {"type": "float", "default": 0},
+        "grace_period": {"type": "int", "default": -1},
+        "delete_emptydir_data": {"type": "bool", "default": True},
+        "force": {"type": "bool", "default": False},
+        "disable_eviction": {"type": "bool", "default": False},
+        "pod_selector": {"type": "str", "default": ""},
+    },
+    **ACCESS_SPEC,
+)
 
 
 def run(host, params, check):
-    access = KubectlAccess(*[params[name] for name in KubectlAccess._fields])
+    kubectl = Kubectl.from_params(host, params, "gpu_drain_kubernetes_host or gpu_drain_kubernetes_kubectl")
     options = EvictionOptions(*[params[name] for name in EvictionOptions._fields])
     seconds = hook.call_duration(params["timeout"], params["deadline"])
-    node = KubernetesHook(host, params["node"], access, options, seconds)
+    node = KubernetesHook(kubectl, params["node"], options, seconds)
     return hook.run_action(node, ACTIONS[params["state"]], params, check)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base.host import Host, Result
+from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 from gpu_ready.drain import docker as drain_docker
 from gpu_ready.drain import hook
 from gpu_ready.drain import journal as drain
@@ -450,7 +451,7 @@ def test_kubectl_and_its_login_helpers_are_found_on_the_users_path(monkeypatch: 
     node = {"kind": "Node", "metadata": {"name": "n1", "resourceVersion": "7"}, "spec": {}}
     words = ("kubectl", "get", "node", "n1", "--output=json", "--request-timeout=30s")
     host = Calls(programs={words: Result(0, json.dumps(node), "")})
-    assert drain_kubernetes.KubernetesHook(host, "n1", drain_kubernetes.KubectlAccess()).get() == kube(False)
+    assert drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1").get() == kube(False)
     assert host.environment["PATH"].startswith("/home/alice/google-cloud-sdk/bin:/usr/bin:")
     assert "/usr/local/bin" in host.environment["PATH"].split(":")
 
@@ -460,7 +461,7 @@ def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
     drain_words = ("kubectl", *drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30))
     pods = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
     host = RecordedHost(programs={drain_words: lost, (*pods, "--request-timeout=30s"): lost})
-    node = drain_kubernetes.KubernetesHook(host, "n1", drain_kubernetes.KubectlAccess(), seconds=30)
+    node = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1", seconds=30)
     assert "Unable to connect to the server" in node.pending_work()
 
 
@@ -492,7 +493,7 @@ def test_a_bare_pod_that_is_already_terminating_is_awaited(refused: str, pods: l
         drain_words: Result(1, "node/n1 cordoned\n", error),
         (*asked, "--request-timeout=30s"): Result(0, json.dumps({"items": pods}), ""),
     }
-    hook = drain_kubernetes.KubernetesHook(RecordedHost(programs=answers), "n1", drain_kubernetes.KubectlAccess())
+    hook = drain_kubernetes.KubernetesHook(Kubectl(RecordedHost(programs=answers), KubectlAccess()), "n1")
     if waits:
         assert "on the Kubernetes node n1" in hook.pending_work()
     else:

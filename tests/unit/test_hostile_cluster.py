@@ -11,8 +11,7 @@ import pytest
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
 from gpu_ready.cluster import objects, verify_pods
-from gpu_ready.cluster.kubectl import Kubectl
-from gpu_ready.drain.kubernetes import KubectlAccess
+from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 
 pytestmark = pytest.mark.host_io
 OPTIONS = ("--context=production", "--filename=https://evil.example/x.yml")

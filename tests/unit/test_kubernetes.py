@@ -144,9 +144,9 @@ def test_the_manifests_are_valid(tmp_path: Path, device_list: str, sharing: str)
     [
         ({"gpu_kubernetes": "helm"}, "gpu_kubernetes must be one of: render, device_plugin, operator, none"),
         ({"gpu_kubernetes": "device_plugin", "gpu_kubernetes_sharing": "mps"}, "mps needs a daemon of NVIDIA"),
-        ({"gpu_kubernetes": "device_plugin"}, "no-kubectl: it is not on the control node. Install kubectl there"),
-        ({"gpu_kubernetes": "operator"}, "no-kubectl: it is not on the control node"),
-        ({"gpu_kubernetes": "none"}, "no-kubectl: it is not on the control node"),
+        ({"gpu_kubernetes": "device_plugin"}, "no-kubectl: it is not on the host where it has to run. Install it"),
+        ({"gpu_kubernetes": "operator"}, "no-kubectl: it is not on the host where it has to run"),
+        ({"gpu_kubernetes": "none"}, "no-kubectl: it is not on the host where it has to run"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_written(

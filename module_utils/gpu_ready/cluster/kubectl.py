@@ -4,12 +4,11 @@ import json
 import os
 import re
 import tempfile
-from typing import Any, Dict, List
+from typing import Any, Dict, List, NamedTuple
 
 from ..base.errors import GpuReadyError
 from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
 from ..base.json_file import parse_json
-from ..drain.kubernetes import KubectlAccess
 
 Value = Dict[str, Any]
 LIMIT = 60.0
@@ -27,20 +26,31 @@ NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)?\Z")
 """Names that the API server accepts of the kinds used here, and "" for an object without namespace
 (kubernetes.io/docs/concepts/overview/working-with-objects/names)."""
 KIND = re.compile(r"[A-Za-z0-9]{0,63}\Z")
-FORBIDDEN = re.compile(r"\(Forbidden\)")
+FORBIDDEN = re.compile(r" is forbidden: User ")
+"""The server's message about a missing right (forbiddenMessage in responsewriters/errors.go of k8s.io/apiserver), which
+is all that kubectl drain prints of a refused eviction. Evictions in a namespace that ends are forbidden, too."""
+
+
+class KubectlAccess(NamedTuple):
+    """``kubectl``: name or path. ``kubeconfig`` and ``context``: "" for kubectl's defaults."""
+
+    kubectl: str = "kubectl"
+    kubeconfig: str = ""
+    context: str = ""
 
 
 class Kubectl:
-    """kubectl on this host."""
+    """kubectl on this host. ``variables``: those that say where it is."""
 
-    def __init__(self, host: Host, access: KubectlAccess) -> None:
+    def __init__(self, host: Host, access: KubectlAccess, variables: str = "gpu_kubernetes_kubectl") -> None:
         self.host = host
         self.access = access
+        self.variables = variables
 
     @classmethod
-    def from_params(cls, host: Host, params: Dict[str, Any]) -> "Kubectl":
+    def from_params(cls, host: Host, params: Dict[str, Any], *variables: str) -> "Kubectl":
         """Return kubectl for the parameters of a module with ACCESS_SPEC."""
-        return cls(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields]))
+        return cls(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields]), *variables)
 
     def run(self, words: List[str], limit: float = LIMIT) -> Result:
         """Return the answer of kubectl; GpuReadyError if it is missing or does not end."""
@@ -52,12 +62,12 @@ class Kubectl:
         answer = self.host.run(argv + words, limit, {"PATH": path})
         if answer.rc == MISSING:
             raise GpuReadyError(
-                "%s: it is not on the control node. Install kubectl there, or set gpu_kubernetes_kubectl."
-                % self.access.kubectl
+                "%s: it is not on the host where it has to run. Install it there, or set %s."
+                % (self.access.kubectl, self.variables)
             )
         if answer.rc == TIMED_OUT:
             raise GpuReadyError(
-                "kubectl %s: it did not end within %d s. Check that the control node reaches the API server."
+                "kubectl %s: it did not end within %d s. Check that this host reaches the API server."
                 % (" ".join(words[:2]), limit)
             )
         return answer

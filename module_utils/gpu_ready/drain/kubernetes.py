@@ -5,19 +5,16 @@ exactly the version of the node that it read. A cordon without the annotation is
 """
 
 import json
-import os
 import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
 from ..base.json_file import parse_json
+from ..cluster.kubectl import FORBIDDEN, LIMIT, Kubectl
 from .hook import DrainDecision, NodeHook, Values, one_line
 from .journal import DrainError
 
 ANNOTATION = "gpu-ready/drained"
 """On a node that gpu-ready cordoned; its value is the reason."""
-LIMIT = 60.0
-"""Seconds for one answer of the API server."""
 TRIES = 5
 NAMED_PODS = 5
 TIMEOUT = re.compile(
@@ -25,9 +22,6 @@ TIMEOUT = re.compile(
 )
 FROM_SERVER = re.compile(r"Error from server \(\w+\): (.*)$")
 """How kubectl prints a refusal of the API server (StandardErrorMessage in k8s.io/kubectl/pkg/cmd/util/helpers.go)."""
-FORBIDDEN = re.compile(r" is forbidden: User ")
-"""The server's message about a missing right (forbiddenMessage in responsewriters/errors.go of k8s.io/apiserver), which
-is all that kubectl drain prints of a refused eviction. Evictions in a namespace that ends are forbidden, too."""
 BARE_PODS = re.compile(r"\(use --force to override\)")
 OTHER_PODS = re.compile(r"\(use --(?!force )[a-z-]+ to override\)")
 """What kubectl drain says of pods that it does not delete (k8s.io/kubectl/pkg/drain/filters.go)."""
@@ -45,14 +39,6 @@ class KubernetesNode(NamedTuple):
     cordoned: bool
     annotation: str
     version: str
-
-
-class KubectlAccess(NamedTuple):
-    """``kubectl``: name or path. ``kubeconfig`` and ``context``: "" for kubectl's defaults."""
-
-    kubectl: str = "kubectl"
-    kubeconfig: str = ""
-    context: str = ""
 
 
 class EvictionOptions(NamedTuple):
@@ -190,12 +176,7 @@ class KubernetesHook(NodeHook):
     """A node through kubectl on this host. ``seconds``: how long one call evicts."""
 
     def __init__(
-        self,
-        host: Host,
-        name: str,
-        access: KubectlAccess,
-        options: EvictionOptions = DEFAULT_OPTIONS,
-        seconds: int = 30,
+        self, kubectl: Kubectl, name: str, options: EvictionOptions = DEFAULT_OPTIONS, seconds: int = 30
     ) -> None:
         """DrainError if ``name`` cannot be that of a node; kubectl would take one with a dash for an option."""
         if len(name) > LONGEST_NAME or not NODE_NAME.match(name):
@@ -203,35 +184,14 @@ class KubernetesHook(NodeHook):
                 "gpu_drain_kubernetes_node: %r is not the name of a node. Set it to the name that `kubectl get nodes` "
                 "shows: small letters, digits, dots and dashes." % name[:LONGEST_NAME]
             )
-        self.host = host
+        self.kubectl = kubectl
         self.name = name
-        self.access = access
         self.options = options
         self.seconds = seconds
 
-    def call(self, words: List[str], limit: float = LIMIT) -> Result:
-        """Run kubectl; DrainError if it is missing or does not end."""
-        program = self.access.kubectl
-        argv = [program]
-        argv += ["--kubeconfig=" + self.access.kubeconfig] if self.access.kubeconfig else []
-        argv += ["--context=" + self.access.context] if self.access.context else []
-        # The user's own PATH: a kubeconfig names login helpers (aws, kubelogin) that are found there.
-        path = ":".join([os.environ.get("PATH", "")] + list(PATH_DIRECTORIES)).lstrip(":")
-        answer = self.host.run(argv + words, limit, {"PATH": path})
-        if answer.rc == MISSING:
-            raise DrainError(
-                "%s: it is not on the host where it has to run. Install it there, or set gpu_drain_kubernetes_host or "
-                "gpu_drain_kubernetes_kubectl." % program
-            )
-        if answer.rc == TIMED_OUT:
-            raise DrainError(
-                "kubectl %s: it did not end within %d s. Check the API server." % (" ".join(words[:2]), limit)
-            )
-        return answer
-
     def get(self) -> KubernetesNode:
         """The node as the API server reports it."""
-        answer = self.call(["get", "node", self.name, "--output=json", "--request-timeout=30s"])
+        answer = self.kubectl.run(["get", "node", self.name, "--output=json", "--request-timeout=30s"])
         node = parse_node(answer.out) if answer.rc == 0 else None
         if node is None:
             reason = one_line(answer.err, answer.out)
@@ -249,7 +209,7 @@ class KubernetesHook(NodeHook):
     def patch(self, node: KubernetesNode, reason: str, cordon: bool) -> bool:
         """Cordon or uncordon; False if the node changed since it was read."""
         words = ["patch", "node", self.name, "--type=merge", "--patch=" + build_patch(node, reason, cordon)]
-        answer = self.call(words + ["--request-timeout=30s"])
+        answer = self.kubectl.run(words + ["--request-timeout=30s"])
         output = one_line(answer.err, answer.out)
         if answer.rc != 0 and not CONFLICT.search(output):
             raise DrainError(
@@ -283,7 +243,7 @@ class KubernetesHook(NodeHook):
     def pending_work(self) -> str:
         """Evict pods for ``seconds``; what is still awaited then, "" for nothing."""
         words = drain_arguments(self.name, self.options, max(self.seconds, 1))
-        answer = self.call(words, self.seconds + LIMIT)
+        answer = self.kubectl.run(words, self.seconds + LIMIT)
         output = answer.err + answer.out
         if answer.rc == 0:
             return ""
@@ -292,7 +252,7 @@ class KubernetesHook(NodeHook):
             raise DrainError(explain_refusal(self.name, answer.err or answer.out))
         words = ["get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=" + self.name, "--output=json"]
         words += ["--selector=" + self.options.pod_selector] if self.options.pod_selector else []
-        pods = self.call(words + ["--request-timeout=30s"])
+        pods = self.kubectl.run(words + ["--request-timeout=30s"])
         if pods.rc != 0:
             reason = one_line(pods.err, pods.out)
             return "an answer of Kubernetes about the pods on the node %s (%s)" % (self.name, reason)

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from gpu_ready.base.host import Host
+from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
+from gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
 from gpu_ready_lab import cluster
 
 from tests.integration.fleet import ROOT, Fleet, Run
@@ -16,6 +19,7 @@ from tests.integration.fleet import ROOT, Fleet, Run
 FIRST, SECOND = "kube-1", "kube-2"
 NODES = (FIRST, SECOND)
 OWNED = "--selector=app.kubernetes.io/managed-by=gpu-ready"
+REASON = "gpu-ready: driver upgrade"
 JOURNAL = "/var/lib/gpu-ready/drain.json"
 POD = """
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "namespace": "default"}, "spec": {"runtimeClassName": "nvidia",
@@ -141,3 +145,30 @@ class Cluster:
         """Return kind and name of what has the label of gpu-ready."""
         kinds = "daemonsets,configmaps,runtimeclasses,pods"
         return [f"{one['kind']} {one['metadata']['name']}" for one in self.get(kinds, "-A", OWNED)["items"]]
+
+
+class Drained:
+    """The second node, cordoned by the code of the drain hook alone, which is faster than a playbook."""
+
+    def __init__(self, kube: Cluster) -> None:
+        self.kube = kube
+        assert self.hook().drain(REASON, recorded=False, check=False).owned
+
+    def hook(self, user: str = "drain", seconds: int = 5, **options: Any) -> KubernetesHook:
+        """The hook with the rights of a service account."""
+        access = KubectlAccess(str(cluster.kubectl()), str(self.kube.users[user]))
+        return KubernetesHook(Kubectl(Host(), access), SECOND, EvictionOptions(**options), seconds)
+
+    def pod(self, name: str, **spec: Any) -> None:
+        """Run a pod without a controller there, which needs to be killed."""
+        script = "trap : TERM; while true; do sleep 1; done"
+        image = {"name": "c", "image": "docker.io/gpu-ready-lab/verify:1", "command": ["sh", "-c", script]}
+        made = {"terminationGracePeriodSeconds": 0, "nodeName": SECOND, "containers": [image], **spec}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": made}
+        self.kube.kubectl("apply", "--filename=-", stdin=json.dumps(pod))
+        self.kube.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+
+    def pods(self) -> list[str]:
+        """Names of the pods that are left on the node, without those of system namespaces."""
+        found = self.kube.get("pods", f"--field-selector=spec.nodeName={SECOND}")["items"]
+        return [one["metadata"]["name"] for one in found]

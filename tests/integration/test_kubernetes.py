@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from gpu_ready.drain.journal import DrainError
 from gpu_ready_lab import cluster, hosts, kubernetes
 
-from tests.integration.control_plane import FIRST, NODES, SECOND, Cluster
+from tests.integration.control_plane import FIRST, NODES, REASON, SECOND, Cluster, Drained
 from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
@@ -132,17 +134,18 @@ def test_pods_choose_a_model_and_share_no_gpu(plugin: Cluster) -> None:
     plugin.kubectl("delete", "pods", "two", "three", "--wait=true")
 
 
+@pytest.mark.long
 def test_a_plugin_that_does_not_start_fails_each_node_with_the_reason(plugin: Cluster) -> None:
     """A rolling update replaces one pod after the other: behind the first that does not start, the earlier plugin still runs."""
     run = plugin.play(
-        "device_plugin", gpu_kubernetes_plugin_image="docker.io/gpu-ready-lab/none:1", gpu_kubernetes_verify_timeout=15
+        "device_plugin", gpu_kubernetes_plugin_image="docker.io/gpu-ready-lab/none:1", gpu_kubernetes_verify_timeout=60
     )
     assert run.rc != 0
     pods = plugin.get("pods", "-n", "kube-system")["items"]
     (stuck,) = [one["spec"]["nodeName"] for one in pods if one["status"]["phase"] == "Pending"]
     (waits,) = set(NODES) - {stuck}
-    assert f"{stuck}: not within 15 s: the device plugin does not run: the pod kube-system/" in run.failures(stuck)
-    assert f"{waits}: not within 15 s: its device plugin is still the one from before" in run.failures(waits)
+    assert f"{stuck}: not within 60 s: the device plugin does not run: the pod kube-system/" in run.failures(stuck)
+    assert f"{waits}: not within 60 s: its device plugin is still the one from before" in run.failures(waits)
     for node in NODES:
         assert "none:1" in run.failures(node) and "Correct gpu_kubernetes_plugin_image" in run.failures(node)
     assert [name for name in plugin.owned() if name.startswith("Pod ")] == []
@@ -270,3 +273,98 @@ def test_a_drain_without_the_rights_says_which_are_missing(train: Cluster) -> No
     assert run.rc != 0 and 'cannot create resource "pods/eviction"' in run.failures(SECOND)
     assert "Give that user the permission (docs/drain.md" in run.failures(SECOND)
     assert train.drain("undrain", **other).rc == 0 and "unschedulable" not in train.get("node", SECOND)["spec"]
+
+
+@pytest.fixture
+def drained(kube: Cluster) -> Drained:
+    return Drained(kube)
+
+
+def test_a_pod_without_a_controller_is_deleted_only_by_force(drained: Drained) -> None:
+    """unreplicatedFilter in k8s.io/kubectl/pkg/drain/filters.go: nothing would start it again."""
+    drained.pod("bare")
+    with pytest.raises(DrainError, match=r"default/bare\). Remove those pods, or allow it with \w+_force: true"):
+        drained.hook().pending_work()
+    assert drained.pods() == ["bare"]
+    assert drained.hook(force=True).pending_work() == "" and drained.pods() == []
+
+
+def test_a_pod_without_a_controller_that_already_ends_is_awaited(drained: Drained) -> None:
+    drained.pod("ending", terminationGracePeriodSeconds=6)
+    drained.kube.kubectl("delete", "pod", "ending", "--wait=false")
+    assert drained.hook().pending_work() == f"1 pod on the Kubernetes node {SECOND}: default/ending"
+    drained.kube.kubectl("wait", "--for=delete", "pod/ending", "--timeout=60s")
+    assert drained.hook().pending_work() == ""
+
+
+def test_data_of_an_emptydir_is_deleted_only_if_allowed(drained: Drained) -> None:
+    """localStorageFilter in k8s.io/kubectl/pkg/drain/filters.go."""
+    drained.pod("scratch", volumes=[{"name": "data", "emptyDir": {}}])
+    with pytest.raises(DrainError, match=r"default/scratch\). Allow it with \w+_delete_emptydir_data: true"):
+        drained.hook(force=True, delete_emptydir_data=False).pending_work()
+    assert drained.pods() == ["scratch"]
+    assert drained.hook(force=True).pending_work() == "" and drained.pods() == []
+
+
+def test_a_pod_of_the_kubelets_own_files_is_neither_deleted_nor_awaited(drained: Drained) -> None:
+    """The API server has only its mirror (kubernetes.io/docs/tasks/configure-pod-container/static-pod)."""
+    image = {"name": "c", "image": "docker.io/gpu-ready-lab/verify:1", "command": ["sleep", "3600"]}
+    static = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "static", "namespace": "default"},
+        "spec": {"terminationGracePeriodSeconds": 0, "containers": [image]},
+    }  # fmt: skip
+    path = "/etc/kubernetes/manifests/static.yaml"
+    drained.kube.fleet.ssh(SECOND, f"echo '{json.dumps(static)}' >{path}")
+    try:
+        drained.kube.wait(f"static-{SECOND}", "Running", "get", "pod", "--output=jsonpath={.status.phase}")
+        assert drained.hook().pending_work() == "" and drained.pods() == [f"static-{SECOND}"]
+    finally:
+        drained.kube.fleet.ssh(SECOND, f"rm {path}")
+        drained.kube.kubectl("wait", "--for=delete", f"pod/static-{SECOND}", "--timeout=60s")
+
+
+def test_a_disruption_budget_holds_a_pod_until_it_allows_the_eviction(drained: Drained) -> None:
+    """429 of the API server (kubernetes.io/docs/concepts/scheduling-eviction/api-eviction); kubectl tries again."""
+    kube = drained.kube
+    kube.kubectl("uncordon", SECOND)
+    deployment = yaml.safe_load(DEPLOYMENT)
+    del deployment["spec"]["template"]["spec"]["containers"][0]["resources"]
+    kube.kubectl("apply", "--filename=-", stdin=json.dumps(deployment))
+    kube.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=60s")
+    kube.kubectl("apply", "--filename=-", stdin=BUDGET)
+    kube.wait("train", '"currentHealthy": 1', "get", "poddisruptionbudget", "--output=json")
+    kube.kubectl("cordon", SECOND)
+    waiting = drained.hook().pending_work()
+    assert "1 pod on the Kubernetes node kube-2: default/train-" in waiting and "held by a disruption budget" in waiting
+    kube.kubectl("delete", "poddisruptionbudget", "train")
+    assert drained.hook(seconds=20).pending_work() == "" and drained.pods() == []
+
+
+def test_missing_rights_are_named_and_what_they_allowed_is_undone(drained: Drained) -> None:
+    """The rights of docs/kubernetes.md allow to patch nodes, but not to evict pods."""
+    drained.pod("bare")
+    with pytest.raises(DrainError, match=r'cannot create resource "pods/eviction".* Give that user the permission'):
+        drained.hook("kubernetes", force=True).pending_work()
+    assert drained.pods() == ["bare"]
+    assert drained.hook("kubernetes").undrain(REASON, check=False) == {"changed": True, "kept": ""}
+    assert "unschedulable" not in drained.kube.get("node", SECOND)["spec"]
+
+
+def test_a_cordon_of_somebody_else_stays(drained: Drained) -> None:
+    kept = drained.hook().undrain("another reason", check=False)
+    assert not kept["changed"] and "cordoned by somebody else in the meantime and stays so" in str(kept["kept"])
+    assert drained.hook().undrain(REASON, check=False)["changed"]
+    drained.kube.kubectl("cordon", SECOND)
+    decision = drained.hook().drain(REASON, recorded=False, check=False)
+    assert not decision.owned and "is already cordoned and stays so" in decision.kept
+    assert not drained.hook().undrain(REASON, check=False)["changed"]
+    assert drained.kube.get("node", SECOND)["spec"]["unschedulable"]
+
+
+def test_a_node_that_changed_since_it_was_read_is_not_written(drained: Drained) -> None:
+    """409 for another resourceVersion (kubernetes.io/docs/reference/using-api/api-concepts); the hook reads again."""
+    read = drained.hook().get()
+    drained.kube.kubectl("annotate", "node", SECOND, "example.com/changed=now")
+    assert not drained.hook().patch(read, REASON, cordon=False)
+    drained.kube.kubectl("annotate", "node", SECOND, "example.com/changed-")
+    assert drained.hook().undrain(REASON, check=False)["changed"]

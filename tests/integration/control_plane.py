@@ -37,7 +37,7 @@ class Cluster:
         self.kubeconfig = cluster.kubeconfig(fleet.name)
         self.users = {name: self.user(name) for name in ("kubernetes", "drain")}
         self.applied: tuple[str, dict[str, Any]] | None = None
-        """Mode and variables of the last run of the playbook; None if a test changed something since."""
+        """Mode and variables of the last run on all nodes that changed the cluster; None if something else changed it since."""
 
     def user(self, page: str) -> Path:
         """Return the kubeconfig of a service account with exactly the rights that a page of docs/ names."""
@@ -93,8 +93,8 @@ class Cluster:
             "gpu_kubernetes_directory": str(self.fleet.directory / "manifests"),
             **variables,
         }
-        if "--check" not in arguments:
-            self.applied = (mode, variables)
+        if mode in ("device_plugin", "none") and "--check" not in arguments:
+            self.applied = None if arguments else (mode, variables)
         return self.fleet.play(*arguments, playbook="playbooks/kubernetes.yml", extra=extra)
 
     def set_up(self, mode: str) -> None:

@@ -31,7 +31,6 @@ REFRESH_UNITS = tuple(root + "/systemd/system/nvidia-cdi-refresh.path" for root 
 PLUGIN = "nvidia-docker-plugin"
 """The program of nvidia-docker 1.0 that serves its volumes; nvidia-docker2 has none."""
 WANTS = "/etc/systemd/system/multi-user.target.wants/docker.service"
-CONFIG_TOML = "/etc/nvidia-container-runtime/config.toml"
 SNAPS = ("/snap/docker/current", "/var/lib/snapd/snap/docker/current")
 """Where snapd mounts docker, on the Debian family and elsewhere. Its dockerd is in no directory of PATH."""
 

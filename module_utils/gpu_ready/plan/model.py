@@ -293,7 +293,3 @@ class Decision(Generic[C_co]):
         self.steps = list(steps)
         self.refusals = list(refusals)
         self.warnings = list(warnings)
-
-
-def worst(steps: List[Step]) -> str:
-    return max((step.disruption for step in steps), key=DISRUPTIONS.index, default=NONE)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, Iterable, List, NamedTuple, Optional
 
 from ...base import versions
 from ...base.errors import GpuReadyError
@@ -108,11 +108,6 @@ def packaged_version(installed: Iterable[CudnnPackage], toolkit: str) -> Optiona
     major = toolkit.split(".")[0]
     found = [one.version for one in installed if one.cuda == major and re.match(r"libcudnn\d+(-cuda-\d+)?$", one.name)]
     return max(found, key=versions.key) if found else None
-
-
-def format_versions(toolkits: Dict[str, Dict[str, Any]]) -> Optional[str]:
-    found = {entry.get("version") or entry.get("package") for entry in toolkits.values()}
-    return ", ".join(sorted(version for version in found if version)) or None
 
 
 def manifest_path(version: str) -> str:

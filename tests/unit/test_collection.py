@@ -279,3 +279,13 @@ def test_a_build_outside_of_a_repository_says_so(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(build_collection, "ROOT", tmp_path)
     with pytest.raises(build_collection.BuildError, match="not a git repository"):
         build_collection.build(tmp_path / "out")
+
+
+def test_molecule_leaves_no_copy_of_the_collection_in_the_home_directory(tmp_path: Path) -> None:
+    """By default it installs the tree there (prerun of ansible-compat), where a stale copy would be found later."""
+    done = subprocess.run(
+        [str(PROGRAMS / "molecule"), "syntax", "-s", "container"],
+        cwd=ROOT, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not list(tmp_path.glob(".ansible/collections/*"))

@@ -92,6 +92,11 @@ def plugin_pod(node: str, generation: str, waiting: str = "", **metadata: Any) -
          "the device plugin does not run: the pod kube-system/plugin-n1 on n1 (ErrImagePull Back-off). Correct"),
         ([plugin_pod("n1", "1"), plugin_pod("n2", "2", "ErrImagePull")],
          "from before this change: the update waits for the pod kube-system/plugin-n2 on n2 (ErrImagePull Back-off)"),
+        ([plugin_pod("n1", "1", deletionTimestamp="now")],
+         "the pod kube-system/plugin-n1 on n1 (it was deleted) still ends"),
+        ([plugin_pod("n1", "1", deletionTimestamp="now"), plugin_pod("n1", "2")], ""),
+        ([plugin_pod("n1", "1"), plugin_pod("n2", "1", deletionTimestamp="now")],
+         "from before this change: the update waits for the pod kube-system/plugin-n2 on n2 (it was deleted)"),
         ([plugin_pod("n1", "1"), plugin_pod("n2", "2")], "from before this change: the update waits"),
     ],
 )  # fmt: skip

@@ -21,7 +21,7 @@ REMEDY = "Correct gpu_kubernetes_plugin_image, or what `kubectl logs` shows of t
 
 
 class DevicePlugin(NamedTuple):
-    """``daemonset``: None if it does not exist. ``pods``: without those that end."""
+    """``daemonset``: None if it does not exist."""
 
     daemonset: Optional[Value]
     pods: List[Value]
@@ -31,7 +31,7 @@ class DevicePlugin(NamedTuple):
         """Return what the API server has."""
         found = kubectl.get("daemonset.apps", NAME, "--namespace=" + NAMESPACE)
         pods = kubectl.get("pods", "--namespace=" + NAMESPACE, "--selector=%s=%s" % (NAME_LABEL, NAME))
-        return cls(found[0] if found else None, [one for one in pods if not is_ending(one)])
+        return cls(found[0] if found else None, pods)
 
 
 def what_is_missing(plugin: DevicePlugin, node: str) -> str:
@@ -39,15 +39,18 @@ def what_is_missing(plugin: DevicePlugin, node: str) -> str:
     place = "%s/%s" % (NAMESPACE, NAME)
     if plugin.daemonset is None:
         return "the cluster has no DaemonSet %s: run this playbook again" % place
-    own = [one for one in plugin.pods if one.get("spec", {}).get("nodeName") == node]
+    here = [one for one in plugin.pods if one.get("spec", {}).get("nodeName") == node]
+    own = [one for one in here if not is_ending(one)]
+    if here and not own:
+        return "the %s still ends" % describe(here[0])
     if not own:
         return "the device plugin has no pod there: `kubectl describe daemonset -n %s %s` shows why" % (NAMESPACE, NAME)
     if not is_current(plugin.daemonset, own[0]):
-        blocking = [one for one in plugin.pods if not is_ready(one)]
-        cause = " for the %s. %s" % (describe(blocking[0]), REMEDY) if blocking else ""
+        blocking = [one for one in plugin.pods if is_ending(one) or not is_ready(one)]
+        cause = " for the %s" % describe(blocking[0]) if blocking else ""
         return "its device plugin is still the one from before this change: the update waits%s" % cause
     if not is_ready(own[0]):
-        return "the device plugin does not run: the %s. %s" % (describe(own[0]), REMEDY)
+        return "the device plugin does not run: the %s" % describe(own[0])
     return ""
 
 
@@ -58,6 +61,8 @@ def is_current(daemonset: Value, pod: Value) -> bool:
 
 
 def describe(pod: Value) -> str:
-    """A pod of the device plugin that does not run, with the reason."""
-    metadata, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "no node")
-    return "pod %s/%s on %s (%s)" % (NAMESPACE, metadata["name"], node, reason(pod) or "no reason given")
+    """A pod of the device plugin, with the reason for which it does not run and what to do."""
+    name = "pod %s/%s on %s" % (NAMESPACE, pod["metadata"]["name"], pod.get("spec", {}).get("nodeName", "no node"))
+    if is_ending(pod):
+        return name + " (it was deleted)"
+    return "%s (%s). %s" % (name, reason(pod) or "no reason given", REMEDY)

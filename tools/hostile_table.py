@@ -104,10 +104,10 @@ NOT_COVERED = (
     "hours for a task and 15 minutes for facts.",
     "Attacks on ssh itself, on sudo's prompt, and on Ansible's own protocol below the answer of a module.",
     "The size of what Ansible's own modules answer: Ansible reads all of it into memory before anybody can judge it. "
-    f"`{attacks.flood.__name__}` is one answer of 200 MiB; `tests/unit/test_accepted_answers.py` has endless ones, also "
-    "of Ansible's own modules under the limit that docs/security.md advises.",
-    "An API server of Kubernetes that belongs to an attacker: `tests/unit/test_hostile_cluster.py` has names that would "
-    "be options of kubectl. Here the cluster is honest and empty (`tests/hostile/cluster.py`).",
+    f"`{attacks.flood.__name__}` is one answer of 200 MiB; `tests/unit/test_accepted_answers.py` has endless ones, "
+    "also of Ansible's own modules under the limit that docs/security.md advises.",
+    "An API server of Kubernetes that belongs to an attacker: `tests/unit/test_hostile_cluster.py` has names that "
+    "would be options of kubectl. Here the cluster is honest and empty (`tests/hostile/cluster.py`).",
 )
 
 

@@ -137,15 +137,17 @@ def test_pods_choose_a_model_and_share_no_gpu(plugin: Cluster) -> None:
 @pytest.mark.long
 def test_a_plugin_that_does_not_start_fails_each_node_with_the_reason(plugin: Cluster) -> None:
     """A rolling update replaces one pod after the other: behind the first that does not start, the earlier plugin still runs."""
-    run = plugin.play(
-        "device_plugin", gpu_kubernetes_plugin_image="docker.io/gpu-ready-lab/none:1", gpu_kubernetes_verify_timeout=60
-    )
+    image = {"gpu_kubernetes_plugin_image": "docker.io/gpu-ready-lab/none:1"}
+    assert plugin.play("device_plugin", gpu_kubernetes_verify=False, **image).rc == 0
+    selector = "--selector=app.kubernetes.io/name=gpu-ready-device-plugin"
+    plugin.wait(selector, "ImagePull", "get", "pods", "-n", "kube-system", "--output=yaml")
+    run = plugin.play("device_plugin", gpu_kubernetes_verify_timeout=15, **image)
     assert run.rc != 0
     pods = plugin.get("pods", "-n", "kube-system")["items"]
     (stuck,) = [one["spec"]["nodeName"] for one in pods if one["status"]["phase"] == "Pending"]
     (waits,) = set(NODES) - {stuck}
-    assert f"{stuck}: not within 60 s: the device plugin does not run: the pod kube-system/" in run.failures(stuck)
-    assert f"{waits}: not within 60 s: its device plugin is still the one from before" in run.failures(waits)
+    assert f"{stuck}: not within 15 s: the device plugin does not run: the pod kube-system/" in run.failures(stuck)
+    assert f"{waits}: not within 15 s: its device plugin is still the one from before" in run.failures(waits)
     for node in NODES:
         assert "none:1" in run.failures(node) and "Correct gpu_kubernetes_plugin_image" in run.failures(node)
     assert [name for name in plugin.owned() if name.startswith("Pod ")] == []

@@ -87,7 +87,7 @@ def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], group
     limit = arguments.get("subset")
     if not limit or not groups or not starts_own(arguments):
         return
-    inventory = InventoryManager(DataLoader(), sources=None)
+    inventory = InventoryManager(DataLoader(), parse=False)
     for group, hosts in groups.items():
         inventory.add_group(group)
         for host in hosts:

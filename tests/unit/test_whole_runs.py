@@ -112,6 +112,15 @@ def test_a_limit_that_leaves_no_host_is_refused(tmp_path: Path) -> None:
     assert calls(tmp_path, "one") == calls(tmp_path, "two") == []
 
 
+@pytest.mark.host_io
+def test_a_limit_needs_no_other_inventory(tmp_path: Path) -> None:
+    """One without a source would be a warning, or an error where ansible.cfg asks for it."""
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": IDLE}) for name in ("one", "two")}
+    done = run_playbook(tmp_path, "site.yml", hosts, "--limit=one", ANSIBLE_INVENTORY_UNPARSED_FAILED="true")
+    assert done.returncode == 0 and "No inventory was parsed" not in done.stdout + done.stderr
+    assert calls(tmp_path, "two") == []
+
+
 @pytest.mark.parametrize(("patterns", "limit"), [("all", "b*"), ("a", "all:!a1"), ("b1", "~b[0-9]"), ("a,b1", "b1,c")])
 def test_a_limit_that_leaves_a_host_is_accepted(patterns: str, limit: str) -> None:
     arguments = {"args": [str(ROOT / "site.yml")], "subset": limit}

@@ -24,7 +24,7 @@ WRITTEN = ROOT / "build/matrix.json"
 OTHER_SOURCE = {"nvidia_driver_source": "{{ matrix_other }}", "nvidia_driver_version": "{{ matrix_other_version }}"}
 
 
-def each(cases: list[Case]) -> Any:
+def each(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.host)
 
 

@@ -36,7 +36,7 @@ def test_hostile_hosts_get_nothing_and_stop_nobody(campaign: Campaign, tmp_path:
     for file in OPERATOR_FILES:
         (files / file).write_text("installer")
     (scene,) = [one for one in scenes(files) if one.name == name]
-    failed = {}
+    failed: dict[str, str] = {}
     held = record.held() if RESUME else set()
     for group in groups([cell for cell in cells([scene]) if record.key(name, cell) not in held]):
         found = campaign.test(scene, group)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -157,7 +157,7 @@ class CallbackModule(CallbackBase):
 def test_a_callback_of_the_site_and_ara_and_junit(site: Site) -> None:
     programs = installed("ara", sys.executable, ("-r", "requirements/runtime.txt", ARA))
     site.write("callbacks/own.py", CALLBACK)
-    more = {
+    more: dict[str, Any] = {
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_CALLBACK_PLUGINS": f"{site.directory}/callbacks:"
         + subprocess.check_output([programs / "python", "-m", "ara.setup.callback_plugins"], text=True).strip(),

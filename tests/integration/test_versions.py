@@ -88,7 +88,7 @@ def test_the_ansible_core_is_of_that_version(runs: Runs) -> None:
 def test_modules_run_with_the_expected_python(runs: Runs) -> None:
     if runs.version.host_python is None:
         pytest.skip("any Python of the host will do")
-    tasks = [{"ansible.builtin.setup": {"gather_subset": ["!all", "!min", "python"]}}]
+    tasks: list[dict[str, Any]] = [{"ansible.builtin.setup": {"gather_subset": ["!all", "!min", "python"]}}]
     tasks.append({"ansible.builtin.debug": {"msg": "python={{ ansible_facts['python']['version']['minor'] }}"}})
     run = played(runs, tasks)
     for host in runs.hosts:

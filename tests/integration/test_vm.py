@@ -36,7 +36,7 @@ def test_a_bare_guest_gets_the_real_module_by_one_reboot(fleet: Fleet, host: str
     assert f"x86_64 Kernel Module  {GUESTS[host][1]}" in guests.loaded(fleet, host)
     now = fleet.ssh(host, "lspci -k -d 10de:; lsmod")
     assert now.count("Kernel driver in use: nvidia") == 2 and "nouveau " not in now.partition("Module ")[2]
-    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.said(fleet, host)
+    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.driver_messages(fleet, host)
     assert fleet.ssh(host, "cat /proc/driver/nvidia/gpus/*/information").count("Tesla P40") == 2
     assert "gpu-ready-blacklist-nouveau.conf" in fleet.ssh(host, "lsinitramfs /boot/initrd.img-$(uname -r)")
 

@@ -35,7 +35,7 @@ def test_the_same_command_then_loads_the_real_module_without_a_reboot(fleet: Fle
     assert guests.boot_id(fleet, HOST) == before
     assert "x86_64 Kernel Module  550." in guests.loaded(fleet, HOST)
     assert "Kernel driver in use: nvidia" in fleet.ssh(HOST, "lspci -k -d 10de:")
-    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.said(fleet, HOST)
+    assert "NVRM: loading NVIDIA UNIX x86_64 Kernel Module" in guests.driver_messages(fleet, HOST)
 
 
 def test_a_third_run_does_nothing(fleet: Fleet) -> None:

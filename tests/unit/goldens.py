@@ -16,6 +16,7 @@ if __name__ == "__main__":
 from gpu_ready.base import records
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.catalog.data import REPOSITORIES
 from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
@@ -56,7 +57,7 @@ def keyless(name: str) -> bool:
 
 def repositories() -> list[str]:
     """Return the repositories of the catalog."""
-    return sorted(catalog.catalog_data.REPOSITORIES)
+    return sorted(REPOSITORIES)
 
 
 # --- text --------------------------------------------------------------------------------------------------------

@@ -591,7 +591,7 @@ def recorded(past: Past) -> RecordedHost:
         files["/etc/apt/sources.list"] = "deb http://deb.example/os suite main contrib non-free restricted multiverse\n"
         asked = driver_packages.deciding_packages(past.packages)
         programs["apt-cache", "policy", *asked] = Result(0, policy(past, asked), "")
-    return RecordedHost(files=files | past.files, programs=programs)
+    return RecordedHost(files={**files, **past.files}, programs=programs)
 
 
 def modinfo(version: str, flavour: str) -> str:

@@ -1,9 +1,11 @@
 """Input and output of planners in tests: settings, earlier choices, the parameters of a step as passed to the roles."""
 
+import json
 from typing import Any
 
 from gpu_ready.base import records
 from gpu_ready.catalog.settings import DEFAULTS, Settings
+from gpu_ready.plan import compose
 from gpu_ready.plan.model import Choices, DriverChoice, Step
 
 
@@ -34,3 +36,14 @@ def driver_choice(
 def todo(step: Step) -> dict[str, Any]:
     """The parameters of a step as passed to the roles."""
     return dict(records.to_json(step.params))
+
+
+def all_todo(decided: compose.Plan) -> dict[str, dict[str, Any]]:
+    """The parameters of all steps of a plan, by step, as passed to the roles: as JSON."""
+    found: dict[str, dict[str, Any]] = json.loads(json.dumps(compose.todo_json(decided)))
+    return found
+
+
+def chosen_driver(decided: compose.Plan) -> DriverChoice:
+    assert decided.choices.driver
+    return decided.choices.driver

@@ -170,13 +170,14 @@ def named_values(path: Path, function: str) -> set[str]:
         done.add(name)
         found |= {key for node in ast.walk(functions[name]) for key in keys_at(node)}
         returned = [one.value for one in ast.walk(functions[name]) if isinstance(one, ast.Return) and one.value]
-        called = {one.func.id for value in returned for one in ast.walk(value) if is_call_of_name(one)}
+        called = {called_name(one) for value in returned for one in ast.walk(value)}
         todo += sorted((called & set(functions)) - done)
     return found
 
 
-def is_call_of_name(node: ast.AST) -> Any:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+def called_name(node: ast.AST | None) -> str:
+    """The name of the function that this calls; "" for everything else."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
 def keys_at(node: ast.AST) -> Iterator[str]:
@@ -209,7 +210,7 @@ def keys_of(node: ast.expr | None) -> Iterator[str]:
     """The keys of a dictionary as the source writes it."""
     if isinstance(node, ast.Dict):
         yield from (str(key.value) for key in node.keys if isinstance(key, ast.Constant))
-    elif is_call_of_name(node) and isinstance(node, ast.Call) and node.func.id == "dict":  # type: ignore[attr-defined]
+    elif isinstance(node, ast.Call) and called_name(node) == "dict":
         yield from (one.arg for one in node.keywords if one.arg)
         yield from (key for one in node.args for key in keys_of(one))
 

@@ -6,6 +6,7 @@ import pytest
 from gpu_ready.catalog.settings import DEFAULTS, Settings
 from gpu_ready.facts.model import ContainerFacts, Facts, FunctionFacts, GpuProcess, ModuleFacts, WorkFacts
 from gpu_ready.plan.driver import activation
+from gpu_ready.plan.driver.model import ActivateParams
 from gpu_ready.plan.model import Choices, DriverChoice
 
 from tests.unit.hosts import P40, bare, having, with_driver
@@ -109,7 +110,7 @@ def test_services_that_an_interrupted_reload_left_stopped_are_started() -> None:
 def test_a_service_that_is_upgraded_after_the_reload_is_started_then() -> None:
     facts = host("535.104.05")
     facts = having(facts, base={"nvswitches": [FunctionFacts("0000:c1:00.0", "22a3", None)]})
-    chosen = {"source": "cuda_repo", "satisfied": False}
+    chosen: dict[str, Any] = {"source": "cuda_repo", "satisfied": False}
     assert decide(facts, **chosen).steps[0].params.later[0] == "nvidia-fabricmanager.service"
 
 
@@ -138,5 +139,6 @@ def test_pods_of_daemon_sets_are_restarted_instead_of_the_host(
     facts = facts._replace(work=WorkFacts(processes, [POD]))
     settings = Settings(**{**DEFAULTS, "gpu_ready_activation": "auto"})
     (step,) = activation.decide(facts, settings, Choices(driver=CHOSEN), drains).steps
+    assert isinstance(step.params, ActivateParams)
     assert (step.params.action, step.params.kubelet) == (action, restarted)
     assert ("are restarted: PID 7" in step.why) == bool(restarted)

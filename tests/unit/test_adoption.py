@@ -364,7 +364,7 @@ def test_a_second_entry_that_stops_apt_is_removed_in_the_same_step(root: AptRoot
         {**one._asdict(), "keyring": root.inside(one.keyring), "list": root.inside(one.list), "pin": None}
     )
     with pytest.raises(PackageError) as error:
-        repositories.configure(root, OfflineApt(root), repositories.Request([], [], [target]), False)  # type: ignore[arg-type]
+        repositories.configure(root, OfflineApt(root), repositories.Request([], [], [target]), False)
     assert theirs in str(error.value) and one.list in str(error.value) and "signed-by" in str(error.value)
     assert not Path(target.list_file).exists() and not Path(target.keyring).exists()
     assert root.is_healthy() and manifest.read() == {}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.packaging import apt, apt_lists, install
-from gpu_ready.packaging.manager import PackageError, PackageSpec
+from gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 
 from tests.unit import web_server
 from tests.unit.apt_root import AptRoot, apt_is_here
@@ -89,7 +89,7 @@ def test_what_is_needed_and_not_on_offer_names_the_source_that_failed(root: AptR
     with pytest.raises(
         PackageError, match=rf"other is in no package source.*Not read were: {DEAD}: .*127\.0\.0\.2:9/x"
     ):
-        found.plan_change("installing it", apt.PackageChange([PackageSpec("other")], [], []))
+        found.plan_change("installing it", PackageChange([PackageSpec("other")], [], []))
     with pytest.raises(PackageError, match=rf"reading the package lists: {DEAD}: "):
         found.update(["127.0.0.2:9/x"])
 

@@ -154,8 +154,8 @@ def test_a_host_that_lost_all_its_gpus_differs_from_a_host_without_gpu() -> None
 def test_running_work_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same host refuses site.yml: a driver change would end that work."""
     host = having(ready(T4), work={"processes": [GpuProcess(4711, "python3")]})
-    monkeypatch.setattr(collect, "collect", lambda host, treat_as=None: facts)
     facts = having(host, driver={"userspace": ["550.1.1"]})
+    monkeypatch.setattr(collect, "collect", lambda host, treat_as=None: facts)
     answer = audit.audit_json(RecordedHost(), {})
     assert answer["state"] == "drift" and [one["pid"] for one in answer["holders"]] == [4711]  # type: ignore[attr-defined]
     assert decide.plan_host(RecordedHost(), {}).plan.refusals
@@ -169,7 +169,7 @@ def made() -> audit_report.Audit:
     drifted = having(drifted, driver={"loaded": {"version": "580.1.1"}})
     holder = GpuProcess(4711, "python3", "trainer", "python3 train.py")
     daemon = GpuProcess(12, "nvidia-persiste", None, "nvidia-persistenced", service=True)
-    parts = {
+    parts: dict[str, dict[str, object]] = {
         "good": {"audit": audited(ready(T4), holders=[holder, daemon])},
         "drifted": {"audit": audited(drifted)},
         "cpu": {"audit": audited(bare())},
@@ -260,7 +260,7 @@ def test_an_answer_of_another_form_fails_that_host_only(answer: Any) -> None:
 
 
 def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
-    parts = {
+    parts: dict[str, dict[str, object]] = {
         "unreachable": {"n1": "Task failed: Data could not be sent"},
         "failure": {"n2": "no look"},
         "audit": {"n3": {}},

@@ -1,6 +1,7 @@
 """containerd's files: where keys are written by version, their form, refusals, and their removal."""
 
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -28,8 +29,8 @@ def files(main: "str | None", **imports: str) -> list[config.ConfigFile]:
     ]
 
 
-def change(engine: Any, main: "str | None", mode: str = "toolkit", default: bool = False, recorded: Any = (), **imports: str) -> Any:  # fmt: skip
-    return edits.plan_edits(engine, files(main, **imports), mode, default, list(recorded))
+def change(engine: Any, main: "str | None", mode: str = "toolkit", default: bool = False, recorded: Any = (), imports: Mapping[str, str] | None = None) -> Any:  # fmt: skip
+    return edits.plan_edits(engine, files(main, **(imports or {})), mode, default, list(recorded))
 
 
 def cri(text: str, name: str = "io.containerd.grpc.v1.cri") -> Any:
@@ -77,7 +78,7 @@ def test_the_file_is_read_after_those_that_config_toml_imports_already() -> None
     main, other = 'version = 2\nimports = ["/etc/containerd/site.toml"]\n', "/etc/containerd/site.toml"
     site = config.ConfigFile(other, f"version = 2\n[{CRI}.containerd]\ndefault_runtime_name = 'kata'\n")
     drop_in, imports = edits.plan_edits(NEW, [config.ConfigFile(config.MAIN, main), site], "toolkit", True, []).edits
-    assert tomllib.loads(imports.after)["imports"] == [other, config.DROP_IN]
+    assert tomllib.loads(imports.after or "")["imports"] == [other, config.DROP_IN]
     read = [config.ConfigFile(edit.path, edit.after) for edit in (imports, drop_in)]
     assert edits.plan_edits(NEW, [read[0], site, read[1]], "toolkit", True, []).edits == []
     # The other way round, the file of the site is read last.
@@ -174,9 +175,12 @@ def pruned(value: Any) -> Any:
 def test_another_mode_removes_the_keys_of_the_first() -> None:
     after, record = carried_out(CDI, KUBEADM, "toolkit", True)
     (edit,) = edits.plan_edits(CDI, after, "cdi", False, record).edits
-    assert tomllib.loads(edit.after)["plugins"]["io.containerd.grpc.v1.cri"] == {**cri(KUBEADM), "enable_cdi": True}
+    assert tomllib.loads(edit.after or "")["plugins"]["io.containerd.grpc.v1.cri"] == {
+        **cri(KUBEADM),
+        "enable_cdi": True,
+    }
     drop_in, imports = change(NEW, KUBEADM).edits
-    (removed,) = change(NEW, imports.after, "cdi", **{"99-gpu-ready": drop_in.after}).edits
+    (removed,) = change(NEW, imports.after, "cdi", imports={"99-gpu-ready": drop_in.after}).edits
     assert removed.path == config.DROP_IN and removed.after is None
 
 
@@ -185,7 +189,7 @@ def test_a_runtime_that_somebody_else_set_up_is_left_alone() -> None:
         f'[{CRI}.containerd.runtimes.nvidia.options]\nBinaryName = "/opt/nvidia-container-runtime"\nSystemdCgroup = true\n'
     )
     assert change(CDI, own).edits == [] == change(NEW, own).edits
-    assert change(NEW, 'version = 2\nimports = ["conf.d/*"]\n', **{"99-nvidia": own}).edits == []
+    assert change(NEW, 'version = 2\nimports = ["conf.d/*"]\n', imports={"99-nvidia": own}).edits == []
 
 
 @pytest.mark.parametrize(
@@ -207,10 +211,10 @@ def test_a_runtime_that_somebody_else_set_up_is_left_alone() -> None:
 )  # fmt: skip
 def test_refusals(engine: Any, main: str, mode: str, imports: dict[str, str], code: "str | None") -> None:
     if code is None:
-        assert change(engine, main, mode, **imports).edits
+        assert change(engine, main, mode, imports=imports).edits
         return
     with pytest.raises(config.ConfigError) as caught:
-        change(engine, main, mode, **imports)
+        change(engine, main, mode, imports=imports)
     assert caught.value.code == code
     assert caught.value.problem and not caught.value.remedy.endswith(".")
 

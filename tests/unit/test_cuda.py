@@ -166,7 +166,7 @@ def test_a_record_reads_as_it_was_written() -> None:
 
 
 def test_a_bare_host_has_nothing() -> None:
-    profile = {"/etc/profile.d/cuda.sh": None, "/etc/profile.d/cuda.csh": None}
+    profile: dict[str, str | None] = {"/etc/profile.d/cuda.sh": None, "/etc/profile.d/cuda.csh": None}
     assert cuda_facts.collect(RecordedHost(), {}) == CudaFacts(profile=profile)
 
 

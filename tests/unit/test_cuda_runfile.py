@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
+from gpu_ready.base import files, manifest, manifest_notes
 from gpu_ready.base.host import Host, Result
 from gpu_ready.cuda import default as cuda_default
 from gpu_ready.cuda import runfile as cuda_runfile
 from gpu_ready.cuda import toolkit as cuda
+from gpu_ready.cuda.cudnn import install as cudnn_install
 from gpu_ready.cuda.runfile import ToolkitInstaller, ToolkitPaths
 from gpu_ready.cuda.toolkit import installed_release
 from gpu_ready.driver.runfile import fetch as runfile_fetch
@@ -98,16 +99,16 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr(cuda_runfile, "LOG", str(tmp_path / "installer.log"))
     monkeypatch.setattr(cuda_runfile, "UNINSTALL_LOG", str(tmp_path / "uninstaller.log"))
-    monkeypatch.setattr(cuda_runfile.cudnn_install, "CudnnPaths", lambda **_: records(tmp_path))
+    monkeypatch.setattr(cudnn_install, "CudnnPaths", lambda **_: records(tmp_path))
     yield Node(tmp_path)
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def records(directory: Path) -> cuda_runfile.cudnn_install.CudnnPaths:
+def records(directory: Path) -> cudnn_install.CudnnPaths:
     return PATHS(records=str(directory / "cudnn"), manifest=str(directory / "manifest.json"))
 
 
-PATHS = cuda_runfile.cudnn_install.CudnnPaths
+PATHS = cudnn_install.CudnnPaths
 
 
 def test_a_toolkit_is_installed_once_and_without_anything_else(node: Node) -> None:
@@ -290,8 +291,8 @@ def test_an_uninstaller_that_leaves_the_toolkit_is_reported(node: Node) -> None:
 
 
 def test_a_full_disk_is_reported_before_anything_is_changed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil._ntuple_diskusage(10, 10, 1)  # type: ignore[attr-defined]
-    monkeypatch.setattr(runfile_fetch.shutil, "disk_usage", lambda _: usage)
+    usage = shutil._ntuple_diskusage(10, 10, 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(RunfileError, match=r"CUDA 12\.9\.1 needs \d+ MiB in .*0 MiB are free"):
         node.install(node.installer())
     assert (node.recorded(), Path(node.path()).exists()) == ({}, False)
@@ -330,13 +331,13 @@ def test_the_copy_of_an_installer_is_removed_before_the_step_counts_as_done(
     monkeypatch.setattr(manifest_notes, "DIRECTORY", str(node.directory))
     spec = node.installer()
     copy = Path(spec.source.location)
-    write, seen = cuda_runfile.files.write_atomic, []
+    write, seen = files.write_atomic, []
 
     def watched(path: str, data: bytes, mode: int | None = None) -> None:
         seen.append((b'"complete": true' in data, copy.exists()))
         write(path, data, mode)
 
-    monkeypatch.setattr(cuda_runfile.files, "write_atomic", watched)
+    monkeypatch.setattr(files, "write_atomic", watched)
     node.install(spec)
     assert seen == [(False, True), (False, True), (True, False)]
 

@@ -151,7 +151,10 @@ def test_packages_of_cudnn_with_the_cuda_in_their_name_or_version() -> None:
 
 def test_which_packages_and_holds_are_ours() -> None:
     packages = {"libcudnn9-cuda-12": "9.10.2.21-1", "libcudnn9-dev-cuda-12": "9.10.2.21-1", "bash": "5"}
-    recorded = {"packages": {"libcudnn9-cuda-12": {}, "bash": {}}, "holds": {"libcudnn9-cuda-12": {}}}
+    recorded: dict[str, dict[str, dict[str, str]]] = {
+        "packages": {"libcudnn9-cuda-12": {}, "bash": {}},
+        "holds": {"libcudnn9-cuda-12": {}},
+    }
     toolkits = [ToolkitFacts("12.9", "/usr/local/cuda-12.9", None, "runfile")]
     files = {"/var/lib/gpu-ready/manifest.json": json.dumps(recorded)}
     by_toolkit, found = cudnn_facts.collect(RecordedHost(files=files), packages, toolkits)

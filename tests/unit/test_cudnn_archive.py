@@ -8,9 +8,10 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from gpu_ready.base import files
 from gpu_ready.base.download import DownloadLimits
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
@@ -80,9 +81,12 @@ def members(version: str) -> dict[str, bytes | str]:
     }
 
 
+MODES: dict[str, Literal["w:xz", "w:gz"]] = {"xz": "w:xz", "gz": "w:gz"}
+
+
 def pack(content: dict[str, bytes | str], top: str = "cudnn-archive", compression: str = "xz") -> bytes:
     stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=f"w:{compression}") as archive:
+    with tarfile.open(fileobj=stream, mode=MODES[compression]) as archive:
         for name, value in content.items():
             member = tarfile.TarInfo(f"{top}/{name}" if top else name)
             if isinstance(value, str):
@@ -603,13 +607,13 @@ def test_the_manifest_has_the_files_at_every_moment_of_an_upgrade(
         site.archive(version, pack(members(version)))
     node.place(site)
     seen = []
-    write = cudnn_install.files.write_atomic
+    write = files.write_atomic
 
     def watched(path: str, data: bytes, mode: int | None = None) -> None:
         write(path, data, mode)
         seen.append("12.9" in node.recorded())
 
-    monkeypatch.setattr(cudnn_install.files, "write_atomic", watched)
+    monkeypatch.setattr(files, "write_atomic", watched)
     node.place(site, "9.17.0.29")
     assert seen and all(seen)
 

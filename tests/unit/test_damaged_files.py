@@ -232,9 +232,10 @@ def test_records_of_other_modules(damage: str) -> None:
     answers(lambda: (kubernetes.parse_node(text), kubernetes.parse_pods(text)))
 
 
+ODD_VALUES: tuple[object, ...] = (None, 3, [], "!!", "YQ==")
 ENTRIES: list[dict[str, Any]] = [
     {},
-    *({"before": value} for value in (None, 3, [], "!!", "YQ==")),
+    *({"before": value} for value in ODD_VALUES),
     {"manual": 3},
     {"enabled": "x", "active": []},
     {"keyring": 3, "gpgcheck": 4},

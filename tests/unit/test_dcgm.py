@@ -12,6 +12,7 @@ from gpu_ready.facts import monitoring as facts_monitoring
 from gpu_ready.facts.model import Facts, MonitoringFacts
 from gpu_ready.lifecycle import audit, variables
 from gpu_ready.plan import compose
+from gpu_ready.plan.dcgm import DcgmParams
 from gpu_ready.plan.model import PackageTarget
 from gpu_ready.system import monitoring_files as files
 
@@ -52,6 +53,7 @@ def test_packages_of_one_pair_are_installed_and_held_without_a_verification() ->
     step = added[-1]
     assert step.id == "gpu_monitoring.dcgm" and step.disruption == "none"
     assert {one.id for one in added} <= {"gpu_monitoring.repository", "gpu_monitoring.dcgm"}
+    assert isinstance(step.params, DcgmParams)
     assert step.params.packages == [PackageTarget(CORE, "4.5.3-*"), PackageTarget(EXPORTER, "4.8.2-*")]
     assert step.params.hold == [CORE, EXPORTER]
     assert after.digest == before.digest

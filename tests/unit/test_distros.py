@@ -8,6 +8,7 @@ import pytest
 import yaml
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.catalog.data import REPOSITORIES
 
 KEYS = [
     "amzn2023",
@@ -243,7 +244,7 @@ def test_centos7_stays_at_what_its_kernel_can_load() -> None:
 
 def repositories() -> dict[str, Any]:
     """Return the repositories of the catalog by name."""
-    found: dict[str, Any] = catalog.catalog_data.REPOSITORIES
+    found: dict[str, Any] = REPOSITORIES
     return found
 
 

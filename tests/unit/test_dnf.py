@@ -1,14 +1,16 @@
 """Calls to dnf 4, dnf5 and yum 3, parsers of their output, and messages for their failures."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.packaging import dnf, dnf_errors, dnf_output, rpm
 from gpu_ready.packaging import manager as packages
 
-from tests.unit.recorded import RecordedHost
+from tests.unit.recorded import Content, RecordedHost
 
 DNF4 = """Last metadata expiration check: 0:03:32 ago on Sat Nov 21 05:39:31 2026.
 Dependencies resolved.
@@ -229,8 +231,15 @@ def test_no_manager_is_an_error_with_a_remedy() -> None:
 class Scripted(RecordedHost):
     """A host whose manager is asked by its verb: ``answers`` {first words: answer}; dnf is dnf 4."""
 
-    def __init__(self, answers: dict[str, Result], installed: str = "", program: str = "/usr/bin/dnf", **more: object):
-        super().__init__(files={program: "", **more.pop("files", {})}, **more)  # type: ignore[arg-type]
+    def __init__(
+        self,
+        answers: dict[str, Result],
+        installed: str = "",
+        program: str = "/usr/bin/dnf",
+        files: Mapping[str, Content] | None = None,
+        **more: Any,
+    ):
+        super().__init__(files={program: "", **(files or {})}, **more)
         self.links["/usr/bin/dnf"] = "dnf-3"
         self.files["/usr/bin/dnf-3"] = ""
         if not program.endswith("dnf"):

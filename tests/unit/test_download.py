@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import errno
+import http.client
 import http.server
 import re
 import signal
@@ -304,7 +305,7 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
     host = apt(proxy)
     if where == "environment":
         monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises((OSError, ValueError, download.http.client.HTTPException)) as caught:
+    with pytest.raises((OSError, ValueError, http.client.HTTPException)) as caught:
         body("http://0.0.0.0:9/key", host)
     output: BaseException | None = caught.value
     while output is not None:

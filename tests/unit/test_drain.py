@@ -68,7 +68,7 @@ OLD = (
 )  # fmt: skip
 def test_parse_slurm_node(text: str, states: set[str], reason: str) -> None:
     node = drain_slurm.parse_node(text)
-    assert node and (node.states, node.reason) == (states, reason)
+    assert node and (set(node.states), node.reason) == (states, reason)
     assert node.answers == ("*" not in text)
 
 
@@ -124,11 +124,11 @@ class Controller(RecordedHost):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.verbs: list[str] = []
 
     def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
-        self.asked.append(argv[1])
-        mark = "*" if self.asked.count("show") < 3 else ""
+        self.verbs.append(argv[1])
+        mark = "*" if self.verbs.count("show") < 3 else ""
         return Result(0, f"NodeName=n1 State=IDLE{mark}+DRAIN X=1\n   Reason={REASON} [root@now]\n", "")
 
 
@@ -140,7 +140,7 @@ def test_a_node_is_resumed_once_its_slurmd_answers(monkeypatch: pytest.MonkeyPat
     slurm = drain_slurm.SlurmHook(host, "n1", "/x")
     assert slurm.undrain(REASON, check=True) == {"changed": True, "kept": "", "done": True}
     answer = slurm.undrain(REASON, check=False)
-    assert answer["done"] and answer["changed"] and host.asked == ["show", "show", "show", "update"]
+    assert answer["done"] and answer["changed"] and host.verbs == ["show", "show", "show", "update"]
 
 
 def test_a_slurmd_that_never_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,8 @@ def test_a_slurmd_that_never_answers_is_named(monkeypatch: pytest.MonkeyPatch) -
         RecordedHost(programs={("/x/scontrol", "show", "node", "n1"): Result(0, text, "")}), "n1", "/x"
     )
     first = slurm.undrain(REASON, check=False)
-    assert not first["done"] and not first["changed"] and "does not answer slurmctld yet" in first["waiting"]
+    assert not first["done"] and not first["changed"] and "does not answer slurmctld yet" in str(first["waiting"])
+    assert isinstance(first["deadline"], float)
     clock.time = first["deadline"]
     with pytest.raises(
         DrainError,

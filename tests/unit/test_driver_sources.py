@@ -34,6 +34,7 @@ from tests.unit.hosts import (
     with_packages,
     without_packages,
 )
+from tests.unit.plans import all_todo, chosen_driver
 
 NEW, OLD = "580.178.04", "570.211.01"
 
@@ -114,6 +115,7 @@ def test_a_package_that_somebody_removed_is_named() -> None:
 
 def test_dkms_comes_from_epel_and_the_developers_section() -> None:
     (repository,) = [one for one in decide(bare(T4, distro="el9")).steps if one.id == "kernel_headers.repository"]
+    assert isinstance(repository.params, RepositoryParams)
     assert [one.id for one in repository.params.repositories] == ["epel-9"]
     assert repository.params.enable == ["crb"]
 
@@ -180,7 +182,7 @@ def modules(branch: int, flavour: str = "-open") -> str:
 
 def test_modules_signed_by_the_distribution_are_taken_where_secure_boot_rejects_others() -> None:
     decided = decide(bare(T4, distro=UBUNTU, secure_boot=SECURE))
-    assert (decided.choices.driver.source, decided.choices.driver.kind) == ("distro", "precompiled")
+    assert (chosen_driver(decided).source, chosen_driver(decided).kind) == ("distro", "precompiled")
     assert modules(580) in names(steps(decided)["install"])
     assert not [step for step in decided.steps if step.role == "kernel_headers"]
 
@@ -190,7 +192,7 @@ def test_the_module_is_built_here_for_each_kernel_that_an_update_installs(boot: 
     """The libraries are held, and precompiled modules for the next kernel may need newer ones."""
     host = with_packages(bare(T4, distro=UBUNTU, **boot), **KERNEL_UPDATES)
     decided = decide(host)
-    assert (decided.choices.driver.source, decided.choices.driver.kind) == ("distro", "dkms")
+    assert (chosen_driver(decided).source, chosen_driver(decided).kind) == ("distro", "dkms")
     (headers,) = [step for step in decided.steps if step.id == "kernel_headers.install"]
     assert isinstance(headers.params, HeadersParams) and headers.params.optional == ["linux-headers-generic"]
     after = with_packages(carried_out(host, decided), **{"linux-headers-generic": "6.8.0-88.88"})
@@ -231,13 +233,13 @@ def test_packages_that_follow_the_kernels_of_a_series(package: str, series: list
 def test_another_branch_keeps_the_kind_of_module() -> None:
     """The host may have no compiler; also after a reboot into a kernel without a module."""
     host = installed(UBUNTU, T4, "distro", NEW, "open", "precompiled")
-    assert decide(host, nvidia_driver_branch=595).choices.driver.kind == "precompiled"
+    assert chosen_driver(decide(host, nvidia_driver_branch=595)).kind == "precompiled"
     newer = "6.8.0-99-generic"
     exact = decide(host, nvidia_driver_version="580.95.05")
-    assert not exact.refusals and exact.choices.driver.kind == "dkms"
+    assert not exact.refusals and chosen_driver(exact).kind == "dkms"
     kernel = {"running": newer, "next_boot": newer, "installed": [newer]}
     rebooted = having(host, base={"kernel": kernel}, driver={"on_disk": None, "loaded": None})
-    assert decide(rebooted).choices.driver.kind == "precompiled"
+    assert chosen_driver(decide(rebooted)).kind == "precompiled"
 
 
 def test_modules_are_installed_also_for_the_kernel_that_boots_next() -> None:
@@ -276,7 +278,7 @@ def test_modules_of_a_kernel_are_removed_with_it_so_they_are_not_held() -> None:
 def test_a_point_release_of_the_archive_is_built_here_because_signed_modules_follow_the_kernel() -> None:
     """The modules' packages have the kernel's version: a driver version cannot be requested."""
     decided = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", nvidia_driver_version="580.95.05")
-    assert decided.choices.driver.kind == "dkms"
+    assert chosen_driver(decided).kind == "dkms"
     assert set(names(steps(decided)["install"]).values()) == {"580.95.05-*"}
     asked = {"nvidia_driver_kernel_modules": "precompiled", "nvidia_driver_version": "580.95.05"}
     (refusal,) = decide(bare(T4, distro=UBUNTU), nvidia_driver_source="distro", **asked).refusals
@@ -339,7 +341,7 @@ def test_after_the_change_of_names_nothing_of_the_old_driver_stays(have: str, wa
 def test_a_request_for_the_other_flavour_keeps_the_branch(distro: str, source: str) -> None:
     """A request for another module is not a request for an older driver."""
     host = installed(distro, T4, source, "595.91.07", "open")
-    chosen = decide(host, nvidia_driver_flavour="proprietary").choices.driver
+    chosen = chosen_driver(decide(host, nvidia_driver_flavour="proprietary"))
     assert (chosen.branch, chosen.flavour) == (595, "proprietary")
 
 
@@ -380,9 +382,9 @@ def test_elrepos_detector_ignores_the_request_so_its_answer_is_that_of_the_card(
 
 
 def test_elrepo_is_used_only_on_request_and_kept() -> None:
-    assert decide(bare(T4, distro="el9")).choices.driver.source == "cuda_repo"
+    assert chosen_driver(decide(bare(T4, distro="el9"))).source == "cuda_repo"
     host = installed("el9", P40, "elrepo", NEW, "proprietary", "precompiled")
-    assert (decide(host).choices.driver.source, "install" in steps(decide(host))) == ("elrepo", False)
+    assert (chosen_driver(decide(host)).source, "install" in steps(decide(host))) == ("elrepo", False)
 
 
 def test_elrepo_and_nvidias_repository_do_not_mix() -> None:
@@ -465,7 +467,7 @@ def ids(decided: compose.Plan) -> list[str]:
 
 def added_repositories(decided: compose.Plan) -> list[str]:
     """The repositories of headers and build tools."""
-    todo = compose.todo_json(decided).get("kernel_headers.repository") or {"repositories": []}
+    todo = all_todo(decided).get("kernel_headers.repository") or {"repositories": []}
     return [one["id"] for one in todo["repositories"]]
 
 
@@ -480,7 +482,7 @@ def test_a_vault_is_added_only_if_requested_and_needed() -> None:
 def test_headers_are_installed_for_the_running_kernel_and_the_next_only() -> None:
     """DKMS builds for every kernel that has headers: minutes for each."""
     kernel = {"running": "5.14.0-1", "next_boot": "5.14.0-3", "installed": ["5.14.0-1", "5.14.0-2", "5.14.0-3"]}
-    todo = compose.todo_json(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
+    todo = all_todo(decide(bare(T4, distro="el9", kernel=kernel | {"headers": {}})))["kernel_headers.install"]
     assert todo["packages"][:2] == ["kernel-devel-5.14.0-1", "kernel-devel-5.14.0-3"]
     assert "5.14.0-2" not in str(todo)
 
@@ -520,7 +522,7 @@ def headers(distro: str, running: str, **present: str) -> str:
     host = bare(T4, distro=distro, kernel=kernel)
     host = with_packages(host, **{name.replace("_", "-"): version for name, version in present.items()})
     expected = {"nvidia_driver_kernel_modules": "dkms"}
-    return str(compose.todo_json(decide(host, **expected))["kernel_headers.install"]["packages"][0])
+    return str(all_todo(decide(host, **expected))["kernel_headers.install"]["packages"][0])
 
 
 @pytest.mark.parametrize(
@@ -547,17 +549,17 @@ def test_dkms_installs_no_newer_kernel(distro: str) -> None:
     host = bare(T4, distro=distro, compiler="/usr/bin/gcc")
     running = host.base.kernel.running
     host = having(host, base={"kernel": {"headers": {running: True}}})
-    assert "kernel_headers.install" not in compose.todo_json(decide(host))
+    assert "kernel_headers.install" not in all_todo(decide(host))
     host = with_packages(host, **{"kernel-core": running.rpartition(".")[0]})
-    todo = compose.todo_json(decide(host))["kernel_headers.install"]
+    todo = all_todo(decide(host))["kernel_headers.install"]
     assert (todo["packages"], todo["optional"]) == ([], [f"kernel-devel-matched-{running.rpartition('.')[0]}.x86_64"])
     assert packages.HEADERS.match(todo["optional"][0])
     both = with_packages(host, **{"kernel-debug-core": "1-2"})
-    optional = compose.todo_json(decide(both))["kernel_headers.install"]["optional"]
+    optional = all_todo(decide(both))["kernel_headers.install"]["optional"]
     assert optional == todo["optional"] + ["kernel-debug-devel-matched-1-2.x86_64"]
     for present in ("dkms", "kernel-devel-matched"):
         done = with_packages(host, **{present: "1-1"})
-        assert "kernel_headers.install" not in compose.todo_json(decide(done))
+        assert "kernel_headers.install" not in all_todo(decide(done))
 
 
 RHUI = [
@@ -662,7 +664,7 @@ def test_a_fabric_manager_of_another_version_or_without_its_hold_is_a_step_again
     assert ids(decide(lost)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
     other = with_packages(done, **{"nvidia-fabricmanager": "3:580.95.05-1.el9"})
     assert ids(decide(other)) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
-    todo = compose.todo_json(decide(other))["nvidia_driver.fabricmanager"]
+    todo = all_todo(decide(other))["nvidia_driver.fabricmanager"]
     assert todo["packages"] == [{"name": "nvidia-fabricmanager", "version": f"{NEW}-*"}]
 
 
@@ -690,7 +692,7 @@ def test_imex_is_installed_on_request_and_follows_the_driver(
     if present:
         host = with_packages(host, **{"nvidia-imex": present})
     decided = decide(host, **expected)
-    params = compose.todo_json(decided).get("nvidia_driver.imex")
+    params = all_todo(decided).get("nvidia_driver.imex")
     assert (params["packages"][0]["name"] if params else None) == package
     assert params is None or (params["start"], params["service"]) == (start, "nvidia-imex")
     assert [warning.code for warning in decided.warnings if "imex" in warning.code] == (
@@ -753,5 +755,5 @@ def test_installed_held_upgraded_and_rolled_back(distro: str, source: str) -> No
         assert decide(host, **requested).converged, (branch, decide(host, **requested).steps)
         if source != "runfile":
             kernel = host.base.kernel.running
-            held = {name for name in decided.choices.driver.packages if kernel not in name}
+            held = {name for name in chosen_driver(decided).packages if kernel not in name}
             assert held and held <= set(host.packages.held)

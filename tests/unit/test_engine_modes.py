@@ -10,9 +10,9 @@ from gpu_ready.base import manifest_notes, records
 from gpu_ready.containers import cdi, docker, driver_volume
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
+from gpu_ready.containers.containerd.config import ConfigFile
 from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.facts.model import (
-    ConfigFile,
     ContainerdFacts,
     DaemonJsonFacts,
     DockerFacts,

@@ -8,8 +8,9 @@ from gpu_ready.base import manifest
 from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.containers.containerd.config import ConfigFile
 from gpu_ready.facts import engines, public
-from gpu_ready.facts.model import ConfigFile, EngineFacts, PodmanFacts
+from gpu_ready.facts.model import EngineFacts, PodmanFacts
 
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_toml import DEBIAN

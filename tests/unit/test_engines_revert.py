@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
+from gpu_ready.containers.containerd.config import ConfigFile
 from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts.model import CdiSpecFacts, ConfigFile, ContainerFacts
+from gpu_ready.facts.model import CdiSpecFacts, ContainerFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 

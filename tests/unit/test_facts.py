@@ -184,7 +184,7 @@ def test_the_module_is_found_in_every_directory(place: str) -> None:
     path = f"/lib/modules/{KERNEL}/{place}"
     host = p40(files={path: "ELF"}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
     disk = collect.collect(host).driver.on_disk
-    assert (disk.path, disk.version, disk.flavour) == (path, "535.261.03", "proprietary")
+    assert disk and (disk.path, disk.version, disk.flavour) == (path, "535.261.03", "proprietary")
 
 
 @pytest.mark.parametrize(

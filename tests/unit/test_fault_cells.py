@@ -5,7 +5,7 @@ import pytest
 from tools import fault_cells
 from tools.fault_cells import HOSTS, START, Cell, Fault
 
-TASKS = [["nvidia_driver : install | Driver packages", 30.0], ["nvidia_driver : hold | Hold", 1.0]]
+TASKS = [("nvidia_driver : install | Driver packages", 30.0), ("nvidia_driver : hold | Hold", 1.0)]
 UNDISTURBED = {"c-deb": {"commit": "abc", "seconds": 60, "tasks": TASKS}}
 
 
@@ -48,7 +48,7 @@ def test_markup_in_a_message_is_escaped() -> None:
 
 
 def test_a_long_task_is_also_cut_halfway() -> None:
-    found = [(when, after) for when, _, after in fault_cells.cuts_of([(n, s) for n, s in TASKS])]
+    found = [(when, after) for when, _, after in fault_cells.cuts_of(TASKS)]
     assert found == [
         ("before nvidia_driver : install | Driver packages", 0.0),
         ("in the middle of nvidia_driver : install | Driver packages", 15.0),
@@ -65,5 +65,5 @@ def test_each_fault_has_its_own_cell() -> None:
 
 def test_a_fault_before_a_task_matches_its_name() -> None:
     fault = Fault("mirror-down", before="nvidia_driver : install | *")
-    assert fault_cells.task_of(fault, [(n, s) for n, s in TASKS]) == TASKS[0][0]
-    assert fault_cells.task_of(Fault("x", before="docker*"), [(n, s) for n, s in TASKS]) is None
+    assert fault_cells.task_of(fault, TASKS) == TASKS[0][0]
+    assert fault_cells.task_of(Fault("x", before="docker*"), TASKS) is None

@@ -10,7 +10,7 @@ from tests.hostile.scenes import OPERATOR_FILES, Scene, plain_answers, scenes
 from tools import hostile_table
 
 pytestmark = pytest.mark.host_io
-SAMPLE = {
+SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
     "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
     "kubernetes": {"gpu_kubernetes_labels": ("no_keys", "foreign_labels", "other_formulas")},
     "kubernetes_apply": {"gpu_kubernetes_labels": ("foreign_labels", "other_hosts", "commands")},

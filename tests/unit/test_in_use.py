@@ -102,7 +102,7 @@ def test_what_permits_it(found: WorkFacts, step: Step, given: dict[str, Any], pe
 
 
 def test_a_permitted_reboot_covers_what_it_stops_anyway() -> None:
-    given = {"gpu_ready_disrupt": ["reboot"], "gpu_ready_reboot_ok": True}
+    given: dict[str, Any] = {"gpu_ready_disrupt": ["reboot"], "gpu_ready_reboot_ok": True}
     decision = decide(ALL, INSTALL, REBOOT, RESTART, **given)
     assert decision.refusals == [] and len(decision.warnings) == 1
     (refusal,) = decide(ALL, INSTALL, REBOOT, RESTART, gpu_ready_reboot_ok=True).refusals

@@ -15,6 +15,7 @@ from gpu_ready.packaging.repository import format_deb822, format_repo_file, pars
 from gpu_ready.plan import compose, repository
 
 from tests.unit.hosts import P40, bare
+from tests.unit.plans import all_todo
 from tests.unit.test_module_docs import ROLES
 
 HOSTILE = {
@@ -112,7 +113,7 @@ def test_a_path_or_a_name_is_refused_or_stays_one_text(name: str, kind: str) -> 
     text = value.strip()
     assert reading.settings._asdict()[name] == text
     decided = compose.plan(bare(P40), reading.settings)
-    marked = [one for one in texts(compose.todo_json(decided)) if "touch /x" in one]
+    marked = [one for one in texts(all_todo(decided)) if "touch /x" in one]
     assert all(one in (text, f"file:{text.rpartition('/')[2]}") for one in marked)
     if image:
         argv = engine.run_command("docker", "n", [], ["--gpus", "all"], text, ["nvidia-smi"])
@@ -138,7 +139,7 @@ def test_an_installer_of_the_operator_is_refused_or_stays_one_text(kind: str) ->
             assert "hunter2" not in text
             assert "\n" not in text
             continue
-        (installer,) = compose.todo_json(decided)["cuda_toolkit.runfile"]["installers"]
+        (installer,) = all_todo(decided)["cuda_toolkit.runfile"]["installers"]
         assert installer["source"] == value
         assert installer["file"] == "/var/lib/gpu-ready/cuda_12.9.run"
     assert decided.refusals or kind not in REFUSED

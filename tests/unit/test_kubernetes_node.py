@@ -7,9 +7,10 @@ from gpu_ready.base.host import Result
 from gpu_ready.containers import crio, crio_edits
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
+from gpu_ready.containers.containerd.config import ConfigFile
 from gpu_ready.facts import engines as engine_facts
 from gpu_ready.facts import public
-from gpu_ready.facts.model import ConfigFile, ContainerFacts, CrioFacts, Facts, KubernetesFacts, WorkFacts
+from gpu_ready.facts.model import ContainerFacts, CrioFacts, Facts, KubernetesFacts, WorkFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from gpu_ready.plan.containers import kubernetes

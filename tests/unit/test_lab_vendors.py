@@ -24,6 +24,7 @@ from gpu_ready_lab import (
     services,
     vendors,
 )
+from gpu_ready_lab.say import LabError, run
 
 NAMES = ["developer.download.example", "toolkit.example"]
 HOST = NAMES[0]
@@ -154,7 +155,7 @@ def test_a_fleet_chooses_how_its_hosts_reach_the_vendors(monkeypatch: pytest.Mon
     assert "gpu_ready_mirror" not in variables["names"]
     assert variables["mirror"] == {**variables["names"], "gpu_ready_mirror": "http://mirror"}
     assert variables["names"]["gpu_ready_mirror_keys"] == {"cuda-debian12": "F"}
-    with pytest.raises(fleet.LabError, match=r"vendors: 'proxy' is none of names, mirror"):
+    with pytest.raises(LabError, match=r"vendors: 'proxy' is none of names, mirror"):
         fleet.parse("{name: x, vendors: proxy, hosts: {a: {distribution: debian12}}}")
 
 
@@ -199,7 +200,7 @@ def test_every_published_file_names_a_source_that_the_mirror_has() -> None:
 )
 def test_a_wrong_entry_of_published_files_is_refused(tmp_path: Path, wrong: str) -> None:
     (tmp_path / "published.yml").write_text(f"[{wrong}]")
-    with pytest.raises(fleet.LabError, match="published.yml: expected each, package, path"):
+    with pytest.raises(LabError, match="published.yml: expected each, package, path"):
         published.read(tmp_path / "published.yml")
 
 
@@ -208,12 +209,15 @@ def test_nvidias_package_has_the_key_the_source_and_the_pin(tmp_path: Path) -> N
         each for each in packages.read(mirror.DECLARATIONS / "keyring.yml") if each.repositories == ("cuda-debian12",)
     ]
     assert package.file_name == "cuda-keyring_1.1-1_all.deb"
-    asked = []
-    packages.build(package, tmp_path / "a.deb", lambda *words: bytes(asked.append(words) or b"key"))
+    asked: list[tuple[str, str, str]] = []
+
+    def fetch(suite: str, name: str, path: str) -> bytes:
+        asked.append((suite, name, path))
+        return b"key"
+
+    packages.build(package, tmp_path / "a.deb", fetch)
     unpacked = tmp_path / "unpacked"
-    packages.run(
-        ["/usr/bin/dpkg-deb", "--raw-extract", str(tmp_path / "a.deb"), str(unpacked)], limit=30, what="unpack"
-    )
+    run(["/usr/bin/dpkg-deb", "--raw-extract", str(tmp_path / "a.deb"), str(unpacked)], limit=30, what="unpack")
     assert asked == [(packages.LAB_KEY, "", "binary")]
     assert (unpacked / "usr/share/keyrings/cuda-archive-keyring.gpg").read_bytes() == b"key"
     assert (unpacked / "etc/apt/sources.list.d/cuda-debian12-x86_64.list").read_text() == (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import managed_files, manifest, manifest_notes
+from gpu_ready.base import files, managed_files, manifest, manifest_notes
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
 
@@ -23,9 +23,9 @@ class Node:
         self.file, self.built, self.mark = directory / "x.conf", directory / "built", directory / "rebuild-pending"
         self.manifest = str(directory / "manifest.json")
         recorded = functools.partial(manifest_notes.note_files, path=self.manifest)
-        monkeypatch.setattr(managed_files.manifest_notes, "note_files", recorded)
+        monkeypatch.setattr(manifest_notes, "note_files", recorded)
         self.patch = monkeypatch
-        self.write = managed_files.files.write_atomic
+        self.write = files.write_atomic
 
     def run(self, kill: str = "", argv: "list[str] | None" = None, mode: int = 0o644, content: bytes = b"x\n") -> Any:
         def write(path: str, data: bytes, mode: int) -> None:
@@ -35,7 +35,7 @@ class Node:
             if kill == "after the file" and path == str(self.file):
                 raise Killed
 
-        self.patch.setattr(managed_files.files, "write_atomic", write)
+        self.patch.setattr(files, "write_atomic", write)
         argv = ["touch", str(self.built)] if argv is None else argv
         expected = [managed_files.ManagedFile(str(self.file), content, mode)]
         return managed_files.converge(Host(), expected, argv, False, str(self.mark))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.diagnostics import xid
+from gpu_ready.diagnostics import messages_data, xid
 from gpu_ready.monitor import metrics
 
 from plugins.fleet_report import metrics as report_metrics
@@ -217,7 +217,7 @@ def test_the_severities_are_those_of_the_catalog() -> None:
             alerts |= {int(number): rule["labels"]["severity"] for number in numbers}
     expected = {"critical": "critical", "error": "warning", "warning": "info", "info": None}
     for number in range(1, 200):
-        if number in xid.messages_data.XIDS:
+        if number in messages_data.XIDS:
             assert alerts.get(number) == expected[xid.meaning(number).severity], number
 
 

@@ -20,7 +20,7 @@ ABSENT = Result(nvml.NOT_IMPORTABLE, "", "")
 
 
 def host(pynvml: Result = ABSENT, smi: Result | None = None) -> RecordedHost:
-    programs = {(sys.executable, "-c", nvml.PYNVML): pynvml}
+    programs: dict[tuple[str, ...], Result] = {(sys.executable, "-c", nvml.PYNVML): pynvml}
     if smi is not None:
         programs[tuple(nvml.QUERY)] = smi
     return RecordedHost(programs=programs)

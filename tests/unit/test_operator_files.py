@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def plan(**todo: Any) -> dict[str, Any]:
 
 
 def ask_driver(path: str) -> dict[str, Any]:
-    step = {"source": path, "version": "580.95.05", "flavour": "open", "kernels": [], "uninstall": None}
+    step: dict[str, Any] = {"source": path, "version": "580.95.05", "flavour": "open", "kernels": [], "uninstall": None}
     return {"gpu_node_plan": plan(nvidia_driver__runfile=step | {"sha256": "", "sha256_url": ""}),
             "gpu_driver_runfile": {"needs_file": True, "changed": True}}  # fmt: skip
 
@@ -46,7 +47,7 @@ def ask_cudnn(path: str) -> dict[str, Any]:
     return {"gpu_node_plan": plan(cudnn__install={"file": path, "installs": []})}
 
 
-ASKING = {
+ASKING: dict[str, tuple[str, Callable[[str], dict[str, Any]], Callable[[str], object]]] = {
     "driver": ("nvidia_driver_runfile", ask_driver, str),
     "toolkit": ("cuda_toolkit_runfiles", ask_toolkit, lambda path: {"12.9": path}),
     "sums": ("cuda_toolkit_runfiles", ask_toolkit, lambda path: {"12.9": {"file": path, "sha256": "0" * 64}}),
@@ -59,7 +60,7 @@ def test_a_host_gets_no_file_that_the_operator_did_not_name(tmp_path: Path) -> N
     secret, given = tmp_path / "id_ed25519", tmp_path / "given"
     secret.write_text(SECRET)
     given.write_text(GIVEN)
-    hosts = {}
+    hosts: dict[str, Any] = {}
     for name, (variable, ask, setting) in ASKING.items():
         hosts |= {
             f"{name}-plain": make_liar(tmp_path, f"{name}-plain", ask(str(secret))),

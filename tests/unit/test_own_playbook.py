@@ -42,7 +42,7 @@ def refused(message: str) -> dict[str, Any]:
 
 REMOVE = {"nvidia_driver.remove_packages": {"unhold": [], "packages": ["old"]}}
 HEADERS = {"kernel_headers.install": {"packages": ["headers"], "optional": [], "kernel": "6.1"}}
-REPOSITORY = {"docker_engine.repository": {"repositories": []}}
+REPOSITORY: dict[str, Any] = {"docker_engine.repository": {"repositories": []}}
 
 
 def own(
@@ -92,7 +92,7 @@ ASKED = "open(home + '/asked', 'a').write(open(sys.argv[-1]).read()); print({!r}
 
 def test_variables_of_a_role_count_however_it_is_used(tmp_path: Path) -> None:
     version = {"docker_engine_version": "28.5"}
-    plays = [
+    plays: list[dict[str, Any]] = [
         {"roles": [{"role": "docker_engine", "vars": version}]},
         {"tasks": [{"include_role": {"name": "docker_engine"}, "vars": version}]},
         {"tasks": [{"import_role": {"name": "docker_engine"}, "vars": version}]},

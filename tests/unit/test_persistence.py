@@ -207,7 +207,7 @@ def test_the_verification_reads_the_mode_of_each_gpu(modes: dict[str, str] | Non
 
 
 def test_nvidia_smi_answers_by_gpu() -> None:
-    query = ("nvidia-smi", "--query-gpu=uuid,persistence_mode", "--format=csv,noheader")
+    query: tuple[str, ...] = ("nvidia-smi", "--query-gpu=uuid,persistence_mode", "--format=csv,noheader")
     answers = {query: Result(0, "GPU-1-2, Enabled\nGPU-3-4, Disabled\n", "")}
     assert nvml.query_persistence(RecordedHost(programs=answers)) == {"GPU-1-2": "Enabled", "GPU-3-4": "Disabled"}
     assert nvml.query_persistence(RecordedHost(programs={query: Result(9, "", "no driver")})) is None

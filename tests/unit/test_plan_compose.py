@@ -64,7 +64,8 @@ def test_the_parameters_of_a_verification_are_known_where_none_is_due() -> None:
     unverified = after._replace(verified=None)
     assert decide(after).converged and not decide(unverified).converged
     params = decide_host.answer_json(after, decide(after))["verification"]
-    assert params == decide_host.answer_json(unverified, decide(unverified))["todo"]["gpu_verify.verify"]
+    todo = decide_host.answer_json(unverified, decide(unverified))["todo"]
+    assert isinstance(todo, dict) and params == todo["gpu_verify.verify"]
     assert decide_host.answer_json(bare(), decide(bare()))["verification"] is None
 
 
@@ -138,7 +139,8 @@ def test_the_digest_is_of_the_desired_state_not_of_the_way_to_it() -> None:
     assert decide(bare(P40), gpu_ready_mirror="http://m", gpu_ready_reboot_ok=True).digest == one
     assert decide(bare(P40), nvidia_driver_source="cuda_repo").digest != one
     settings = variables.parse_settings({}).settings
-    later = NamedTuple("later", [*Settings.__annotations__.items(), ("later_release_adds_this", str)])
+    record: Any = NamedTuple  # mypy wants to read the fields of the record from the call
+    later = record("later", [*Settings.__annotations__.items(), ("later_release_adds_this", str)])
     assert compose.plan(bare(P40), later(*settings, "")).digest == one
 
 

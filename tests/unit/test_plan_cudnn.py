@@ -302,7 +302,7 @@ def test_impossible_packages_are_refused(
     assert [word for word in words if word not in text] == [] and decided.steps == []
 
 
-THREE = {"libcudnn9_cuda_12": "9.17.0.29-1", "libcudnn9_dev_cuda_12": "9.17.0.29-1", "libcudnn9_headers_cuda_12": "9.17.0.29-1"}  # fmt: skip
+THREE: dict[str, Any] = {"libcudnn9_cuda_12": "9.17.0.29-1", "libcudnn9_dev_cuda_12": "9.17.0.29-1", "libcudnn9_headers_cuda_12": "9.17.0.29-1"}  # fmt: skip
 
 
 def test_installed_packages_stay_and_a_metapackage_is_updated() -> None:
@@ -366,7 +366,8 @@ def test_executed_plan_of_packages_leaves_nothing_to_do(
     facts = host(device, distro=distro, toolkits={toolkit: "package"})
     if before:
         version = "8.9.7.29-1+cuda12.2" if "8" in before else "9.10.2.21-1"
-        facts = packaged(facts, held=True, **{before.replace("-", "_"): version})
+        present: dict[str, Any] = {before.replace("-", "_"): version}
+        facts = packaged(facts, held=True, **present)
     decided = packages(facts, toolkit, cudnn_version=asked)
     if decided.refusals:
         assert decided.steps == []

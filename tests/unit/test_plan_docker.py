@@ -29,12 +29,12 @@ def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **
         info=info if version else None,
         daemon_json={"exists": text is not None, "text": text, "error": more.pop("error", None)},
     )
-    return having(part, **more)  # type: ignore[no-any-return]
+    return having(part, **more)
 
 
 def host(part: DockerFacts, runtime: RuntimeFacts = RuntimeFacts(), distro: str = "debian12", **packages: Any) -> Facts:  # noqa: B008
     facts = having(bare(T4, distro=distro), packages=packages)
-    return facts._replace(docker=part, runtime=runtime)  # type: ignore[no-any-return]
+    return facts._replace(docker=part, runtime=runtime)
 
 
 def decide(part: DockerFacts, **given: Any) -> Any:

@@ -9,6 +9,7 @@ from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan.driver import candidates, services
 from gpu_ready.plan.driver import choose as driver
+from gpu_ready.plan.driver.model import ModprobeParams
 from gpu_ready.plan.model import Choices, PackageTarget
 from hypothesis import given
 from hypothesis import strategies as st
@@ -318,7 +319,8 @@ def test_the_initial_ram_disk_is_rebuilt_if_it_exists(tool: bool, rebuild: list[
     facts = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
     settings = variables.parse_settings({}).settings
     steps = {step.id: step.params for step in driver.decide(facts, settings, Choices()).steps}
-    assert steps["nvidia_driver.blacklist_nouveau"].rebuild == rebuild
+    blacklist = steps["nvidia_driver.blacklist_nouveau"]
+    assert isinstance(blacklist, ModprobeParams) and blacklist.rebuild == rebuild
 
 
 def test_auto_prefers_a_source_with_the_open_module_over_one_without() -> None:

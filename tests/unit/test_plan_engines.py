@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from gpu_ready.containers import cdi
 from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.facts.model import CdiSpecFacts, ConfigFile
+from gpu_ready.containers.containerd.config import ConfigFile
+from gpu_ready.facts.model import CdiSpecFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from gpu_ready.plan.containers import cdi_versions, engines, runtime

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
+from gpu_ready.catalog.settings import DEFAULTS
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose, parts
@@ -78,7 +79,7 @@ def test_the_variables_of_a_part_and_the_common_ones_count() -> None:
 
 def test_every_variable_of_the_plan_is_read_by_a_part() -> None:
     read = parts.COMMON + tuple(beginning for part in parts.PARTS.values() for beginning in part.reads)
-    assert [name for name in variables.declared.DEFAULTS if not name.startswith(read)] == []
+    assert [name for name in DEFAULTS if not name.startswith(read)] == []
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_a_role_that_needs_another_one_names_it(part: str, host: Facts, role: st
 
 @pytest.mark.parametrize("part", [parts.CUDA, parts.CUDNN, parts.RUNTIME])
 def test_a_part_fits_the_driver_of_the_host_or_else_the_one_that_is_named(part: str) -> None:
-    named = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
+    named: dict[str, Any] = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
     toolkit = having(bare(H100), cuda=after(parts.DRIVER, parts.CUDA).cuda) if part == parts.CUDNN else bare(H100)
     decided = plan_part(after(parts.DOCKER) if part == parts.RUNTIME else toolkit, part, **named)
     assert (decided.refusals, steps(decided)) == ([], {part})

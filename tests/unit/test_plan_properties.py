@@ -12,7 +12,7 @@ from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready.facts.model import Facts, SecureBootFacts
 from gpu_ready.plan import compose
-from gpu_ready.plan.model import RepositoryParams
+from gpu_ready.plan.model import Notice, Refusal, RepositoryParams
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -163,7 +163,8 @@ def test_refused_or_chosen_and_every_refusal_has_cause_and_remedy(host: Any, req
     decided = decide(host, **requested)
     assert decided.choices.driver or decided.refusals
     assert not (decided.refusals and decided.steps)
-    for one in [*decided.refusals, *decided.warnings]:
+    reasons: list[Refusal | Notice] = [*decided.refusals, *decided.warnings]
+    for one in reasons:
         assert re.fullmatch(r"[a-z_]+", one.code)
         assert len(one.message) > 20 and len(one.remedy) > 10, one
         assert "None" not in one.message + one.remedy and "[]" not in one.message + one.remedy, one
@@ -178,6 +179,7 @@ def test_the_branch_is_within_the_limits_of_the_gpus_and_the_flavour_fits(host: 
     chosen = decided.choices.driver
     if not chosen or chosen.source == "none":
         return
+    assert chosen.branch
     for gpu in (catalog.gpu(card.device) for card in host.base.gpus):
         if gpu is None:
             assert chosen.branch == catalog.NEWEST_BRANCH or requested.get("nvidia_driver_branch") or chosen.version
@@ -269,6 +271,7 @@ def test_every_step_has_its_tasks_in_its_role(host: Facts, requested: dict[str, 
 @given(HOSTS, REQUESTS)
 def test_packages_are_those_of_the_catalog_and_never_a_kernel(host: Facts, requested: dict[str, Any]) -> None:
     decided = decide(host, **requested)
+    assert host.base.distro
     data = catalog.distro(host.base.distro)
     known = packages_of(data, host.base.kernel.installed)
     for step in decided.steps:
@@ -302,6 +305,7 @@ def packages_of(data: dict[str, Any], kernels: list[str]) -> set[str]:
 @slow
 @given(HOSTS, REQUESTS)
 def test_repositories_are_those_of_the_distribution_with_a_pinned_key(host: Facts, requested: dict[str, Any]) -> None:
+    assert host.base.distro
     data = catalog.distro(host.base.distro)
     known = named(data) | set((data.get("vault") or []) if requested.get("gpu_ready_vault") else [])
     family = "rpm" if data["package_manager"] != "apt" else "deb"

@@ -26,7 +26,7 @@ def toolkit(installed: bool = True, hook_known: "bool | None" = True, **more: An
         boot_nodes=cdi.format_boot_nodes(1),
         helper=driver_volume.HELPER_TEXT,
     )
-    return having(part, **more)  # type: ignore[no-any-return]
+    return having(part, **more)
 
 
 def manifest_facts(**more: Any) -> ManifestFacts:
@@ -343,7 +343,7 @@ def test_settings_that_docker_still_uses_after_a_kill_are_dropped(
 ) -> None:
     text = NVIDIA if mode == "toolkit" else "{}"
     known = {"runtimes": ["runc", "nvidia"], **info}
-    volume = {"volume": VOLUME, "manifest": manifest_facts(directories=["/usr/local/nvidia-driver"])}
+    volume: dict[str, Any] = {"volume": VOLUME, "manifest": manifest_facts(directories=["/usr/local/nvidia-driver"])}
     part = toolkit() if mode == "toolkit" else toolkit(False, **volume)
     decision = switched(at(engine("20.10.24", text=text, info=known), part), mode)
     assert [todo(step)["activation"] for step in decision.steps] == ([activation] if activation else [])

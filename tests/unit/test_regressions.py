@@ -7,7 +7,7 @@ from typing import Any
 
 import ansible.module_utils
 import pytest
-from gpu_ready.base import versions
+from gpu_ready.base import manifest, manifest_notes, versions
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
@@ -16,7 +16,6 @@ from gpu_ready.facts import driver as look_at_driver
 from gpu_ready.hardware import pci
 from gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
 from gpu_ready.packaging import manager as packages
-from gpu_ready.plan import compose
 from gpu_ready.plan.model import RepositoryParams
 from gpu_ready.system import os_release
 from gpu_ready.upgrade import stage
@@ -39,6 +38,7 @@ from tests.unit.hosts import (
     installed,
     with_packages,
 )
+from tests.unit.plans import all_todo, chosen_driver
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ CASES: dict[str, tuple[list[tuple[str, str, str]], int, int, tuple[int, str] | N
 def test_the_bus_is_counted_by_class_and_id(name: str) -> None:
     """A count of lines with NVIDIA in them takes audio functions for GPUs, NVSwitches for cards, AMD's for ours."""
     functions, gpus, switches, driver = CASES[name]
-    files = {}
+    files: dict[str, str] = {}
     for number, (vendor, device, kind) in enumerate(functions):
         directory = f"{S}0000:{number + 1:02x}:00.0/"
         files |= {
@@ -114,14 +114,15 @@ def test_the_bus_is_counted_by_class_and_id(name: str) -> None:
     found = pci.read_sysfs(RecordedHost(files=files))
     assert (len(pci.gpus(found)), len(pci.nvswitches(found))) == (gpus, switches)
     decided = decide(bare(*(one.device for one in pci.gpus(found)), distro="ubuntu2204", nvswitches=switches))
-    chosen = decided.choices.driver
+    chosen = chosen_driver(decided)
     assert (chosen and (chosen.branch, chosen.flavour)) == driver
     assert decided.gpu_host is bool(gpus)
 
 
 def test_a_virtual_gpu_of_a_host_is_none_of_its_cards() -> None:
     """SR-IOV functions carry the id of their GPU: counted, one card becomes seventeen."""
-    files, links = {}, {}
+    files: dict[str, str] = {}
+    links: dict[str, str] = {}
     for number in range(17):
         directory = f"{S}0000:3b:{number // 8:02x}.{number % 8}/"
         files |= {directory + "vendor": "0x10de", directory + "device": "0x20b5", directory + "class": "0x030200"}
@@ -138,7 +139,7 @@ TESLA_P40 = FOUND.format("1b38", "GP102GL [Tesla P40]", "legacy 580.xx", "kmod-n
 
 
 def detector(terse: str, verbose: str, rc: int, err: str = "") -> RecordedHost:
-    programs = {("nvidia-detect",): Result(rc, terse, err)}
+    programs: dict[tuple[str, ...], Result] = {("nvidia-detect",): Result(rc, terse, err)}
     return RecordedHost(programs={**programs, ("nvidia-detect", "-v"): Result(rc, verbose, err)})
 
 
@@ -183,7 +184,7 @@ def test_the_catalog_and_the_detector_of_today_agree() -> None:
     """For each kind of card the packages that the plan expects include what ELRepo's program prints."""
     printed = {T4: "kmod-nvidia-open", P40: "kmod-nvidia-580xx", "102d": "kmod-nvidia-470xx"}
     for device, package in printed.items():
-        todo = compose.todo_json(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
+        todo = all_todo(decide(bare(device, distro="el9"), nvidia_driver_source="elrepo"))
         assert package in todo["nvidia_driver.detect"]["expect"]
         assert todo["nvidia_driver.install"]["packages"][0]["name"] == package
 
@@ -274,7 +275,7 @@ def test_headers_are_asked_for_the_running_kernel_exactly(distro: str) -> None:
     host = bare(T4, distro=distro)
     kernel = host.base.kernel.running
     spec = {"nvidia_driver_kernel_modules": "dkms"}
-    asked = compose.todo_json(decide(host, **spec))["kernel_headers.install"]["packages"]
+    asked = all_todo(decide(host, **spec))["kernel_headers.install"]["packages"]
     assert [name for name in asked if kernel in name]
     assert not [name for name in asked if name.startswith(("linux-headers", "kernel")) and kernel not in name]
     assert "the archive no longer carries the headers" in packages.describe_missing_headers(asked[0])
@@ -327,7 +328,7 @@ def test_over_the_rename_the_new_fabric_manager_comes_with_the_new_driver() -> N
     host = bare(H100, distro="el9", nvswitches=4)
     host = carried_out(host, decide(host, nvidia_driver_branch="570"))
     assert "nvidia-fabric-manager" in host.packages.installed
-    todo = compose.todo_json(decide(host, nvidia_driver_branch="580"))
+    todo = all_todo(decide(host, nvidia_driver_branch="580"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0]["name"] == "nvidia-fabricmanager"
     assert todo["nvidia_driver.fabricmanager"]["remove"] == ["nvidia-fabric-manager"]
 
@@ -344,9 +345,9 @@ def test_a_service_with_the_branch_in_its_name_replaces_that_of_the_other_branch
     if service == "imex":
         request |= {"nvidia_driver_source": "cuda_repo"}
     decided = decide(host, **request, nvidia_driver_replace_foreign=True)
-    params = compose.todo_json(decided)[f"nvidia_driver.{service}"]
+    params = all_todo(decided)[f"nvidia_driver.{service}"]
     assert params["remove"] == [f"nvidia-{service}-580"]
-    staged = stage.build_request(compose.todo_json(decided))
+    staged = stage.build_request(all_todo(decided))
     assert f"nvidia-{service}-580" in staged.remove and "nvidia-fs-dkms" not in staged.remove + staged.allowed
 
 
@@ -416,15 +417,15 @@ class Packages(packages.Manager):
 @pytest.fixture
 def manifest_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the package's records out of /var/lib."""
-    monkeypatch.setattr(install.manifest, "read", dict)
-    monkeypatch.setattr(install.manifest_notes, "note", lambda *_: None)
-    monkeypatch.setattr(install.manifest_notes, "drop", lambda *_: None)
-    monkeypatch.setattr(install.manifest_notes, "note_packages", lambda *_: None)
-    monkeypatch.setattr(install.manifest_notes, "forget_packages", lambda *_: None)
+    monkeypatch.setattr(manifest, "read", dict)
+    monkeypatch.setattr(manifest_notes, "note", lambda *_: None)
+    monkeypatch.setattr(manifest_notes, "drop", lambda *_: None)
+    monkeypatch.setattr(manifest_notes, "note_packages", lambda *_: None)
+    monkeypatch.setattr(manifest_notes, "forget_packages", lambda *_: None)
 
 
 def converge(manager: Packages, request: dict[str, Any], check: bool = False) -> None:
-    install.converge(manager, install.parse_request(request), check)  # type: ignore[arg-type]
+    install.converge(manager, install.parse_request(request), check)
 
 
 def request(**given: Any) -> dict[str, Any]:
@@ -452,7 +453,7 @@ def test_a_hold_is_released_for_an_upgrade_and_is_there_again_when_the_upgrade_f
 def test_a_released_hold_is_dropped_from_the_manifest(manifest_off: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator may hold the package from then on, and neither a later run nor uninstall.yml may release that."""
     dropped: list[str] = []
-    monkeypatch.setattr(install.manifest_notes, "drop", lambda section, names: dropped.extend(names))
+    monkeypatch.setattr(manifest_notes, "drop", lambda section, names: dropped.extend(names))
     manager = Packages({"docker-ce": "1", "docker-ce-cli": "1"}, ["docker-ce", "docker-ce-cli"], False)
     converge(manager, request(unhold=["docker-ce", "docker-ce-cli"], hold=["docker-ce-cli"]), True)
     assert dropped == []
@@ -577,7 +578,7 @@ def test_a_driver_change_takes_the_fabric_manager_along() -> None:
     """Both have exactly one version; the driver alone upgraded leaves the fabric manager refusing to start."""
     host = bare(H100, distro="el10", nvswitches=4)
     host = carried_out(host, decide(host, nvidia_driver_version="580.95.05"))
-    todo = compose.todo_json(decide(host, nvidia_driver_version="580.178.04"))
+    todo = all_todo(decide(host, nvidia_driver_version="580.178.04"))
     assert todo["nvidia_driver.fabricmanager"]["packages"][0] == {
         "name": "nvidia-fabricmanager",
         "version": "580.178.04-*",

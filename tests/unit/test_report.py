@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.report import run as report
+from gpu_ready.report.layout import WIDTH
 
 ROW = {
     "distribution": "Debian 12",
@@ -104,7 +105,7 @@ def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
     )
     name = "gpu-node-with-a-very-long-name-0001.rack17.example.org"
     text = report.table(made({name: {"row": wide, "steps": []}}))
-    assert max(len(line) for line in text.splitlines()) <= report.WIDTH
+    assert max(len(line) for line in text.splitlines()) <= WIDTH
     column = "".join(line.split("  ")[0].strip() for line in text.splitlines()[2:])
     assert name in column
 
@@ -156,7 +157,7 @@ def test_cells_of_one_host_do_not_cut_those_of_others(length: int) -> None:
     wide = {key: "x" * length for key in ROW}
     hosts: dict[str, Any] = {name: {"row": ROW, "steps": []} for name in names}
     text = report.table(made(hosts | {"wide": {"row": wide, "steps": [], "gpu_host": False}}))
-    assert max(len(line) for line in text.splitlines()) <= report.WIDTH
+    assert max(len(line) for line in text.splitlines()) <= WIDTH
     shown = [line.split() for line in text.splitlines() if line.split()[:1] and line.split()[0] in names]
     versions = ["580", "580.178.04", "580.178.04", "580.178.04", "12.9", "9.10.2.21", "toolkit", "yes"]
     assert len(shown) == 3 and all(words[-len(versions) - 3 : -3] == versions for words in shown)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils import basic
 from gpu_ready.base import module as runner
 from gpu_ready.base.errors import GpuReadyError
 
@@ -41,7 +42,7 @@ class Module:
 
 
 def ending(monkeypatch: pytest.MonkeyPatch, run: Any, **options: Any) -> tuple[str, dict[str, Any]]:
-    monkeypatch.setattr(runner.basic, "AnsibleModule", Module)
+    monkeypatch.setattr(basic, "AnsibleModule", Module)
     with pytest.raises(Ended) as caught:
         runner.run_module(run, {"name": {}}, **options)
     return caught.value.args[0], caught.value.args[1]
@@ -77,7 +78,7 @@ def test_a_defect_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: Any) -> dict[str, Any]:
         raise KeyError("x")
 
-    monkeypatch.setattr(runner.basic, "AnsibleModule", Module)
+    monkeypatch.setattr(basic, "AnsibleModule", Module)
     with pytest.raises(KeyError):
         runner.run_module(run, {})
 

@@ -371,9 +371,9 @@ def test_what_other_users_put_into_var_tmp_neither_blocks_nor_redirects_an_insta
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(own),))
     monkeypatch.setattr(runfile_fetch, "EARLIER_DIRECTORIES", (str(earlier), str(tmp_path / "absent")))
     monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
-    with runfile_fetch.work_directory() as directory:
-        assert Path(directory).parent == own
-        assert Path(directory).stat().st_mode & 0o777 == 0o700
+    with runfile_fetch.work_directory() as made:
+        assert Path(made).parent == own
+        assert Path(made).stat().st_mode & 0o777 == 0o700
     left = sorted(path.name.rpartition("-")[2] for path in earlier.iterdir())
     assert left == ["file", "link", *(["theirs"] if os.geteuid() == 0 else [])]
     assert (kept / "file").read_text() == "of an administrator"
@@ -392,7 +392,7 @@ class Installing(RecordedHost):
 
     def __init__(self, log: str = "", rc: int = 0, before: RecordedHost | None = None) -> None:
         files = {f"/lib/modules/{kernel}/build/Makefile": "" for kernel in (KERNEL, NEWER)}
-        tools = {(name,): Result(0, "", "") for name in ("cc", "make", "ld", "dkms")}
+        tools: dict[tuple[str, ...], Result] = {(name,): Result(0, "", "") for name in ("cc", "make", "ld", "dkms")}
         before = before or RecordedHost()
         super().__init__(files={**files, **before.files}, programs={**tools, **before.programs})
         self.log, self.rc = log, rc

@@ -24,7 +24,7 @@ class Systemd(RecordedHost):
         self.sockets_of_unit, self.starts = sockets, starts
         self.changes: list[str] = []
 
-    def run(self, argv: list[str], timeout: float = 60.0, **_: object) -> Result:
+    def run(self, argv: list[str], timeout: float = 60.0, env: dict[str, str] | None = None) -> Result:
         if argv[0] != "systemctl":
             return Result(0, "", "")
         verb, unit = argv[1], argv[-1]

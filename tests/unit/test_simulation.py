@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/simulation"))
 
 import simulate as simulation
-from simulated_hosts import Turn
+from simulated_hosts import Fleet, Turn
 
 
 def loaded(name: str, path: Path) -> Any:
@@ -28,7 +28,7 @@ simulated: Any = loaded("simulated", ROOT / "bench/simulation/connection_plugins
 
 def turns(*given: tuple[str, str, float, float, str]) -> Any:
     """A fleet in which these turns took place: host, controller, begin, end, how."""
-    fleet = simulation.Fleet(6, 1, 0.0, {})
+    fleet = Fleet(6, 1, 0.0, {})
     for host, controller, began, ended, end in given:
         one = Turn(host, controller, began)
         one.finish(ended, end)
@@ -68,14 +68,14 @@ def test_a_batch_that_begins_too_early_is_found() -> None:
 
 
 def test_hosts_that_are_not_upgraded_or_still_drained_are_found() -> None:
-    fleet = simulation.Fleet(2, 1, 0.0, {"install": 0.5})
+    fleet = Fleet(2, 1, 0.0, {"install": 0.5})
     assert len(simulation.wrong_ends(fleet)) == 2
     fleet.hosts["gpu0001"].drained = True
     assert simulation.touched_without_turn(fleet) == ["gpu0001: no turn, and 580.95.05 is loaded, drained"]
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:
-    faults = [[host.fault for host in simulation.Fleet(500, seed, 1.0).hosts.values()] for seed in (1, 1, 2)]
+    faults = [[host.fault for host in Fleet(500, seed, 1.0).hosts.values()] for seed in (1, 1, 2)]
     assert faults[0] == faults[1] != faults[2]
     assert faults[0].count("reboot") == 10 and faults[0].count("install") == 2
 

@@ -161,8 +161,10 @@ def test_own_keys_are_removed_from_daemon_json(tmp_path: Path) -> None:
 
 
 DAEMON_JSON = "/etc/docker/daemon.json"
-CDI = {"/features/cdi": {"after": True, "made": ["/features"]}}
-RUNTIME = {"/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}}
+CDI: dict[str, object] = {"/features/cdi": {"after": True, "made": ["/features"]}}
+RUNTIME: dict[str, object] = {
+    "/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}
+}
 NVIDIA = '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}'
 
 

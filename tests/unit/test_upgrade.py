@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import records
 from gpu_ready.base.errors import GpuReadyError
+from gpu_ready.base.host import Host
 from gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose, upgrade
@@ -157,11 +158,11 @@ def test_the_next_upgrade_records_the_driver_of_that_time(phase: str) -> None:
 def test_journal_round_trip_and_damage(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
     phases.write(after_phases(("staged", 1)), str(path))
-    assert journal.read(journal.Host(), str(path)) == after_phases(("staged", 1))
+    assert journal.read(Host(), str(path)) == after_phases(("staged", 1))
     for text in ("", "null", "{", "[]", '{"schema": 1}', '{"schema": 1, "phase": 7}'):
         path.write_text(text)
         with pytest.raises(GpuReadyError, match=r"upgrade\.json.*(damaged|must be)"):
-            journal.read(journal.Host(), str(path))
+            journal.read(Host(), str(path))
 
 
 def test_a_journal_of_another_schema_is_refused(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_a_journal_of_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "upgrade.json"
     path.write_text(json.dumps({"schema": 99, "phase": "switching"}))
     with pytest.raises(records.RecordError, match="upgrade.json: schema 99 is of another release"):
-        journal.read(journal.Host(), str(path))
+        journal.read(Host(), str(path))
 
 
 def test_a_host_with_the_desired_driver_has_nothing_to_do() -> None:
@@ -473,7 +474,10 @@ def test_a_wrong_budget_is_refused_before_anything_starts(value: object) -> None
 
 
 def test_a_setting_of_the_rollout_is_the_same_on_all_hosts() -> None:
-    equal = {"gpu_upgrade_max_failures": dict.fromkeys(HOSTS, 5), "gpu_upgrade_first": dict.fromkeys(HOSTS, "")}
+    equal: dict[str, dict[str, object]] = {
+        "gpu_upgrade_max_failures": dict.fromkeys(HOSTS, 5),
+        "gpu_upgrade_first": dict.fromkeys(HOSTS, ""),
+    }
     rollouts.require_equal_settings(equal)
     values = dict.fromkeys(HOSTS, "0") | {"a": 0, "b": 50, "c": 50}
     with pytest.raises(FleetError) as caught:
@@ -555,6 +559,13 @@ def test_reasons_in_the_report_are_not_truncated() -> None:
 
 
 DUE_ANSWER: dict[str, Any] = {"state": "due", "opened": False, "to": "595", "back": None}
+WRONG_VALUES: list[dict[str, Any]] = [
+    {"opened": 1}, {"opened": None}, {"journal": []}, {"journal": "x"}, {"installed": [1]}, {"back": "x"}, {"to": 595}, {"why": {}},
+]  # fmt: skip
+WRONG_JOURNALS: list[dict[str, Any]] = [
+    {"rollout": "abc"}, {"rollout": [1]}, {"rollout": {}}, {"rollout": None}, {"rollout": True}, {"rollout": 1.5}, {"rollout": -1},
+    {"rollout": 10**15}, {"rollout": 10**400}, {"rollout": NOW + 2 * 24 * 3600}, {"phase": "other"}, {"phase": 3}, {"to": {}},
+]  # fmt: skip
 WRONG_ANSWERS: list[Any] = [
     [],
     "x",
@@ -562,19 +573,8 @@ WRONG_ANSWERS: list[Any] = [
     {"state": "else"},
     {"state": ["due"]},
     {"state": "due"},  # opened is missing
-    *(
-        DUE_ANSWER | change
-        for change in (
-            {"opened": 1}, {"opened": None}, {"journal": []}, {"journal": "x"}, {"installed": [1]}, {"back": "x"}, {"to": 595}, {"why": {}},
-        )
-    ),
-    *(
-        DUE_ANSWER | {"journal": {"phase": "done", "to": "595"} | change}
-        for change in (
-            {"rollout": "abc"}, {"rollout": [1]}, {"rollout": {}}, {"rollout": None}, {"rollout": True}, {"rollout": 1.5}, {"rollout": -1},
-            {"rollout": 10**15}, {"rollout": 10**400}, {"rollout": NOW + 2 * 24 * 3600}, {"phase": "other"}, {"phase": 3}, {"to": {}},
-        )
-    ),
+    *(DUE_ANSWER | change for change in WRONG_VALUES),
+    *(DUE_ANSWER | {"journal": {"phase": "done", "to": "595"} | change} for change in WRONG_JOURNALS),
 ]  # fmt: skip
 
 
@@ -611,7 +611,7 @@ def test_a_host_that_was_rolled_back_is_tried_again() -> None:
 
 
 def test_downloads_are_those_that_the_steps_need() -> None:
-    todo = {
+    todo: dict[str, dict[str, object]] = {
         "nvidia_driver.install": {
             "packages": [{"name": "cuda-drivers", "version": "595.91.07-*"}],
             "pin_packages": ["pin-595"],
@@ -638,7 +638,10 @@ def test_the_installers_of_upgrade_and_rollback_are_known_beforehand() -> None:
     file = "/srv/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run"
     beside = driver.earlier_installer(seen, given._replace(nvidia_driver_runfile=file), "580.95.05")
     assert beside and beside.source == "/srv/580.95.05/NVIDIA-Linux-x86_64-580.95.05.run"
-    todo = {"nvidia_driver.runfile": {"version": "595.91.07"}, "nvidia_driver.remove_packages": {"packages": ["old"]}}
+    todo: dict[str, dict[str, object]] = {
+        "nvidia_driver.runfile": {"version": "595.91.07"},
+        "nvidia_driver.remove_packages": {"packages": ["old"]},
+    }
     assert stage.build_request(todo).runfile == ("595.91.07", "", "", "") and stage.build_request(todo).replaced == [
         "old"
     ]

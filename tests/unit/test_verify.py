@@ -13,7 +13,9 @@ from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
 from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, VerifiedFacts
 from gpu_ready.plan import verification
-from gpu_ready.plan.containers.runtime import ARGUMENTS, CDI, TOOLKIT
+from gpu_ready.plan.containers.cdi_spec import CDI
+from gpu_ready.plan.containers.daemon_json_keys import TOOLKIT
+from gpu_ready.plan.containers.runtime import ARGUMENTS
 from gpu_ready.plan.model import DriverTarget, EnginesChoice, RuntimeChoice, VerifyExpectation
 from gpu_ready.verify import checks, compute, frameworks, nvml, verdict
 from gpu_ready.verify import container as verify_container

@@ -31,7 +31,9 @@ def expect(mode: str, *names: str) -> VerifyExpectation:
 
 def started(mode: str, version: str, files: Any = None, devices: str = "all") -> list[str]:
     """The containers that are started on a host with podman and containerd, as command lines."""
-    answers = {("/usr/bin/containerd", "--version"): Result(0, f"containerd x v{version} y\n", "")}
+    answers: dict[tuple[str, ...], Result] = {
+        ("/usr/bin/containerd", "--version"): Result(0, f"containerd x v{version} y\n", "")
+    }
     host = RecordedHost({**THERE, **(files or {})}, programs=answers)
     expected = expect(mode, "podman", "containerd")
     for engine in verify_container.available_engines(host, False, expected):

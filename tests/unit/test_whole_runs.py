@@ -24,12 +24,12 @@ PLAYS = [
     for play in yaml.safe_load(path.read_text())
     if "hosts" in play
 ]
-PARTS = {
+PARTS: dict[str, dict[str, object]] = {
     "--tags": {"tags": ["driver"]},
     "--skip-tags": {"skip_tags": ["docker"]},
     "--start-at-task": {"start_at_task": "Driver"},
 }
-WHOLE = {"tags": ["all"], "skip_tags": [], "start_at_task": None}
+WHOLE: dict[str, object] = {"tags": ["all"], "skip_tags": [], "start_at_task": None}
 
 
 @pytest.mark.parametrize("play", PLAYS)

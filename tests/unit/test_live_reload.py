@@ -70,7 +70,12 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(live_reload, "manifest_notes", types.SimpleNamespace(note=lambda *_: None))
     marked: list[str] = []
     monkeypatch.setattr(stopped_services, "read_stopped", lambda _: list(marked))
-    monkeypatch.setattr(live_reload, "record_stopped", lambda _, units: marked.extend(units))
+
+    def record_stopped(_: Host, units: list[str]) -> list[str]:
+        marked.extend(units)
+        return list(marked)
+
+    monkeypatch.setattr(live_reload, "record_stopped", record_stopped)
     monkeypatch.setattr(live_reload, "clear_stopped", marked.clear)
 
     def change(

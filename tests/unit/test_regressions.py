@@ -38,7 +38,7 @@ from tests.unit.hosts import (
     installed,
     with_packages,
 )
-from tests.unit.plans import all_todo, chosen_driver
+from tests.unit.plans import all_todo
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,7 +114,7 @@ def test_the_bus_is_counted_by_class_and_id(name: str) -> None:
     found = pci.read_sysfs(RecordedHost(files=files))
     assert (len(pci.gpus(found)), len(pci.nvswitches(found))) == (gpus, switches)
     decided = decide(bare(*(one.device for one in pci.gpus(found)), distro="ubuntu2204", nvswitches=switches))
-    chosen = chosen_driver(decided)
+    chosen = decided.choices.driver
     assert (chosen and (chosen.branch, chosen.flavour)) == driver
     assert decided.gpu_host is bool(gpus)
 

@@ -62,6 +62,10 @@ class Server:
         self.fleet.ssh(self.host, "systemctl restart prometheus prometheus-alertmanager")
         up = "curl -sf http://127.0.0.1:9090/-/ready && curl -sf http://127.0.0.1:9093/-/ready"
         self.fleet.ssh(self.host, f"for _ in $(seq 60); do {up} && exit 0; sleep 0.5; done; exit 1")
+        end = time.monotonic() + WAIT
+        while not set(hosts) <= {one["instance"] for one in self.query("gpu_ready_verified")}:
+            assert time.monotonic() < end, f"after {WAIT:.0f} s Prometheus has no metrics of {', '.join(hosts)}"
+            time.sleep(0.5)
 
     def write(self, path: str, text: str) -> None:
         """Write a file on the host."""

@@ -62,8 +62,8 @@ def test_what_is_removed_is_named_by_no_option_of_kubectl(tmp_path: Path, kind: 
 
 
 def test_the_log_of_a_test_pod_is_read_by_no_option_of_kubectl(tmp_path: Path) -> None:
-    node = {"kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-    node["status"]["allocatable"] = {"nvidia.com/gpu": "1"}  # type: ignore[index]
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"nvidia.com/gpu": "1"}}
+    node = {"kind": "Node", "metadata": {"name": "n1"}, "status": status}
     answers = {"nodes": {"kind": "List", "items": [node]}, "pods": listed("Pod", OPTIONS[0])}
     request = verify_pods.NodeRequest("n1", ["GPU-11111111-2222-3333-4444-555555555550"], "Tesla-T4", 1)
     with pytest.raises(GpuReadyError, match="an object that cannot exist"):

@@ -48,7 +48,7 @@ class Declarations(check_facts.Checker):
             return index_of_rpms(name, [one for one in self._rpms if name in one.repositories])
         return index_of_debs([one for one in self._debs if name in one.repositories])
 
-    @functools.cache  # noqa: B019
+    @functools.cache  # noqa: B019  as above
     def archive(self, distro: str) -> Index:
         return self.repository(distro)
 

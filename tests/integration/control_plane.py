@@ -104,8 +104,18 @@ class Cluster:
             assert run.rc == 0, run.screen[-3000:]
             self.applied = (mode, {})
         if mode == "device_plugin":
+            self.await_plugin()
             for node in NODES:
                 self.wait(node, '"nvidia.com/gpu":"2"', "get", "node", "--output=jsonpath={.status.allocatable}")
+
+    def await_plugin(self, limit: int = 120) -> None:
+        """Wait until each node runs one pod of the applied plugin: a pod is replaced while the one before it still ends."""
+        place = ("--namespace=kube-system", "--selector=app.kubernetes.io/name=gpu-ready-device-plugin")
+        self.kubectl("rollout", "status", "daemonset/gpu-ready-device-plugin", place[0], f"--timeout={limit}s")
+        end = time.monotonic() + limit
+        while len(pods := self.get("pods", *place)["items"]) != len(NODES):
+            assert time.monotonic() < end, [(one["metadata"]["name"], one["status"]["phase"]) for one in pods]
+            time.sleep(1)
 
     def clean(self) -> None:
         """Remove what a test left in the cluster besides the objects of gpu-ready."""

@@ -1,11 +1,10 @@
 """Prometheus and Alertmanager on lab hosts: each fault raises its alert and no other, and containers are distinguished."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.alerts import PACKAGES, Server, install
+from tests.integration.alerts import PACKAGES, Server, install, wait_for_value
 from tests.integration.fleet import Fleet, lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -106,8 +105,8 @@ def do(fleet: Fleet, host: str, what: str, verb: str) -> None:
 def test_sound_nodes_raise_nothing(server: Server) -> None:
     server.fleet.ssh(A, "[ -p /dev/kmsg ] || mkfifo /dev/kmsg")
     # The configuration of Debian's package scraped this node under another name until ours took its place.
-    found = server.query('gpu_ready_verified{instance!="localhost:9100"}')
-    assert {(one["instance"], one["value"]) for one in found} == {(A, 1.0), (B, 1.0)}
+    verified = 'gpu_ready_verified{instance!="localhost:9100"}'
+    wait_for_value(lambda: {(one["instance"], one["value"]) for one in server.query(verified)}, {(A, 1.0), (B, 1.0)})
     server.wait_for(set(), steady=5)
 
 
@@ -149,12 +148,12 @@ def test_containers_of_docker_and_podman_that_share_a_gpu_are_distinguished(serv
         server.fleet.ssh(
             B, f"printf '[gpu 0]\\nprocesses = {pids['notebook']}:2048:90' >/etc/gpu-ready-lab/nvml-faults.conf"
         )
-        time.sleep(5)
         mib = 1 << 20
         memory = {"docker train": 4096 * mib, "docker infer": 512 * mib, "host": 16 * mib}
-        assert use_of(server, A, "memory_used_bytes") == memory
-        assert use_of(server, A, "duty_cycle_ratio") == {"docker train": 0.6, "docker infer": 0.15, "host": 0}
-        assert use_of(server, B, "memory_used_bytes") == {"podman notebook": 2048 * mib}
+        duty = {"docker train": 0.6, "docker infer": 0.15, "host": 0}
+        wait_for_value(lambda: use_of(server, A, "memory_used_bytes"), memory)
+        wait_for_value(lambda: use_of(server, A, "duty_cycle_ratio"), duty)
+        wait_for_value(lambda: use_of(server, B, "memory_used_bytes"), {"podman notebook": 2048 * mib})
         server.wait_for(set())
     finally:
         for host in (A, B):

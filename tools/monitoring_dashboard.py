@@ -32,7 +32,7 @@ class Panel(NamedTuple):
 GPU = "{{instance}} {{gpu}}"
 CONTAINER = "{{instance}} {{engine}} {{namespace}} {{pod}} {{container}}"
 ALERTS = 'count(ALERTS{alertstate="firing", alertname=~"(Gpu|Dcgm).*"}) or vector(0)'
-XIDS = f"increase(gpu_ready_xid_total{{{HOST}}}[1h]) > 0"
+XIDS = f"gpu_ready_xid_total{{{HOST}}} and (time() - gpu_ready_xid_last_timestamp_seconds{{{HOST}}} < 3600)"
 LINKS = {
     f"gpu_ready_gpu_nvlinks{{{HOST}}}": GPU + " {{state}}",
     f"gpu_ready_gpu_fabric_state{{{HOST}}}": GPU + " fabric",
@@ -64,7 +64,7 @@ PANELS = [
         {f"gpu_ready:container_gpus_used:sum{{{HOST}}}": CONTAINER},
         "none", width=12,
     ),
-    Panel("Xids in an hour", {XIDS: "{{instance}} {{pci}} Xid {{xid}}"}, "none"),
+    Panel("Xids with a new one in the last hour", {XIDS: "{{instance}} {{pci}} Xid {{xid}}"}, "none"),
     Panel(
         "Uncorrected memory errors in a day",
         {f'increase(gpu_ready_gpu_ecc_errors_total{{{HOST}, type="uncorrected"}}[1d])': GPU}, "none",

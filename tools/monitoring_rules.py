@@ -20,18 +20,18 @@ BEGIN = "  # BEGIN xids: generated from catalog/xids.yml by tools/monitoring_rul
 END = "  # END xids\n"
 SEVERITIES = {"critical": "critical", "error": "warning", "warning": "info"}
 """Severity of the alert by that of the catalog."""
-NEW = [
-    "      - record: gpu_ready:xid:new",
-    "        expr: >-",
-    "          increase(gpu_ready_xid_total[10m]) > 0",
-    "          or (gpu_ready_xid_total unless max_over_time(gpu_ready_xid_total[1h] offset 10m))",
+AGE = [
+    "      # By its time, not by increase() of its count: a count begins with the first Xid after a boot.",
+    "      - record: gpu_ready:xid_age:seconds",
+    "        expr: time() - gpu_ready_xid_last_timestamp_seconds",
 ]
-"""The series of an Xid begins with the first one, which increase() alone would miss."""
+RECENT = 3600
+"""Seconds for which an alert lasts after the last Xid of its number; a later one raises it again."""
 
 
 def alert(group: str, data: dict[str, Any], numbers: list[int]) -> list[str]:
     """Return the lines of one alert."""
-    expression = "gpu_ready:xid:new{xid=~" + json.dumps("|".join(map(str, numbers))) + "} > 0"
+    expression = f"gpu_ready:xid_age:seconds{{xid=~{json.dumps('|'.join(map(str, numbers)))}}} < {RECENT}"
     summary = "{{ $labels.instance }}: Xid {{ $labels.xid }} of the GPU at {{ $labels.pci }}"
     return [
         "      - alert: GpuXid",
@@ -46,7 +46,7 @@ def alert(group: str, data: dict[str, Any], numbers: list[int]) -> list[str]:
 def section() -> str:
     """Return the generated part of the file."""
     catalog = yaml.safe_load(CATALOG.read_text(encoding="utf-8"))
-    lines = ["  # yamllint disable rule:line-length", "  - name: gpu-ready-xids", "    rules:", *NEW]
+    lines = ["  # yamllint disable rule:line-length", "  - name: gpu-ready-xids", "    rules:", *AGE]
     for group, data in catalog["classes"].items():
         numbers = [number for number, (of, _name) in catalog["xids"].items() if of == group]
         if data["severity"] in SEVERITIES and numbers:

@@ -172,7 +172,8 @@ def sample(name: str = "train", **more: Any) -> metrics.Sample:
     place = CgroupPlace("docker", A)
     state = node.Node(True, 1, 1, "580.1", {"gpus": False}, {"driver": False}, 580, False)
     answer = {"driver": "580.1", "gpus": [gpu]}
-    return metrics.Sample(1.0, 0.1, answer, {"Xid 79 0000:3b:00.0": 2}, {7: place}, {place: Names(name, name)}, state)
+    xids = kernel_log.Xids({"Xid 79 0000:3b:00.0": 2}, {"Xid 79 0000:3b:00.0": 86400})
+    return metrics.Sample(1.0, 0.1, answer, xids, {7: place}, {place: Names(name, name)}, state)
 
 
 def families(text: str) -> dict[str, str]:
@@ -212,6 +213,7 @@ def test_the_values_of_a_container() -> None:
     assert found[f"container_accelerator_memory_total_bytes{{{old}}}"] == str(16 << 30)
     assert found[f"container_accelerator_duty_cycle{{{old}}}"] == "25"
     assert found['gpu_ready_xid_total{pci="0000:3b:00.0",xid="79"}'] == "2"
+    assert found['gpu_ready_xid_last_timestamp_seconds{pci="0000:3b:00.0",xid="79"}'] == "86400"
 
 
 def test_a_value_that_the_gpu_does_not_have_is_left_out() -> None:
@@ -275,19 +277,21 @@ def test_xids_are_counted_once_also_after_a_restart(tmp_path: Path) -> None:
     expected = {"Xid 79 0000:3b:00.0": 2, "Xid 94 0000:5e:00.0": 1, "SXid 12028 0000:a1:00.0": 1}
     log = records(tmp_path, *lines)
     log.read()
-    assert log.counts == expected
+    assert log.xids.counts == expected
     restarted = records(tmp_path, *lines, "NVRM: Xid (PCI:0000:5e:00): 94, pid=9")
     restarted.read()
-    assert restarted.counts == expected | {"Xid 94 0000:5e:00.0": 2}
+    assert restarted.xids.counts == expected | {"Xid 94 0000:5e:00.0": 2}
 
 
 @pytest.mark.host_io
-@pytest.mark.parametrize("state", ["", "[]", '{"next": "x"}', '{"next": 1, "counts": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "state", ["", "[]", '{"next": "x"}', '{"next": 1, "counts": 3}', '{"next": 1, "counts": {"Xid 31 x": 1}}', "\x00"]
+)
 def test_a_damaged_state_starts_from_nothing(tmp_path: Path, state: str) -> None:
     (tmp_path / "state").write_text(state)
     log = records(tmp_path, "NVRM: Xid (PCI:0000:3b:00): 31, pid=1", first=0)
     log.read()
-    assert log.counts == {"Xid 31 0000:3b:00.0": 1}
+    assert log.xids.counts == {"Xid 31 0000:3b:00.0": 1}
 
 
 @pytest.mark.host_io
@@ -300,7 +304,20 @@ def test_a_log_that_could_not_be_read_is_opened_again(tmp_path: Path) -> None:
     with (tmp_path / "kmsg").open("wb") as writer:
         writer.write(b"3,7,5000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n")
     log.read()
-    assert log.counts == {"Xid 79 0000:3b:00.0": 1}
+    assert log.xids.counts == {"Xid 79 0000:3b:00.0": 1}
+
+
+@pytest.mark.host_io
+def test_the_time_of_an_xid_is_that_of_its_record_for_old_ones_and_of_its_reading_for_new_ones(tmp_path: Path) -> None:
+    """The kernel's stamps deviate in a long uptime, so they serve only for what was logged before the service began."""
+    log, key = records(tmp_path, "NVRM: Xid (PCI:0000:3b:00): 79, pid=1"), "Xid 79 0000:3b:00.0"
+    log.read()
+    booted = time.time() - time.monotonic()
+    assert log.xids.times == {key: pytest.approx(booted, abs=2)}
+    later = records(tmp_path, "NVRM: Xid (PCI:0000:3b:00): 79, pid=1", first=101)
+    assert later.xids.times == log.xids.times
+    later.read()
+    assert later.xids.counts == {key: 2} and later.xids.times == {key: pytest.approx(time.time(), abs=2)}
 
 
 # ---- what gpu-ready knows -------------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ SOUND = {
     f"gpu_ready_sample_timestamp_seconds{{{HOST}}}": "0+60x120",
     f"node_textfile_scrape_error{{{HOST}}}": "0x120",
     f'gpu_ready_xid_total{{{HOST},pci="0000:3b:00.0",xid="31"}}': "4x120",
+    f'gpu_ready_xid_last_timestamp_seconds{{{HOST},pci="0000:3b:00.0",xid="31"}}': "60x120",
 }
 """Two hours of a healthy node, a value a minute, with an old Xid in its log."""
 
@@ -58,8 +59,16 @@ def series(name: str, labels: str = HOST) -> str:
     return f"{name}{{{labels}}}"
 
 
+def xid_series(number: int, counts: str, times: str) -> dict[str, str]:
+    """The series of an Xid: how often it occurred, and when last."""
+    labels = f'{HOST},pci="0000:3b:00.0",xid="{number}"'
+    return {
+        series("gpu_ready_xid_total", labels): counts,
+        series("gpu_ready_xid_last_timestamp_seconds", labels): times,
+    }
+
+
 LATE = "0x60 1x60"
-XID = 'pci="0000:3b:00.0",xid='
 FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
     "healthy": ({}, set()),
     "a GPU is lost": ({series("gpu_ready_gpu_info", f'{HOST},gpu="1",uuid="GPU-2"'): "1x60 _x60"}, {"GpuMissing/critical"}),
@@ -142,10 +151,19 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
         {series("gpu_ready_sample_timestamp_seconds"): "0+60x60 3600x60"}, {"GpuMetricsOld/warning"}
     ),
     "another textfile is broken": ({series("node_textfile_scrape_error"): LATE}, {"GpuMetricsUnreadable/warning"}),
-    "the first Xid 79": ({series("gpu_ready_xid_total", f'{HOST},{XID}"79"'): "_x115 1x5"}, {"GpuXid/critical"}),
-    "one more Xid 31": ({series("gpu_ready_xid_total", f'{HOST},{XID}"31"'): "4x115 5x5"}, {"GpuXid/info"}),
-    "Xid 43, which is only reported": ({series("gpu_ready_xid_total", f'{HOST},{XID}"43"'): "_x115 1x5"}, set()),
-    "an Xid of an hour ago": ({series("gpu_ready_xid_total", f'{HOST},{XID}"79"'): "_x60 1x60"}, set()),
+    "the first Xid 79": (xid_series(79, "_x115 1x5", "_x115 6900x5"), {"GpuXid/critical"}),
+    "one more Xid 31": (xid_series(31, "4x115 5x5", "60x115 6960x5"), {"GpuXid/info"}),
+    "Xid 43, which is only reported": (xid_series(43, "_x115 1x5", "_x115 6900x5"), set()),
+    "an Xid of half an hour ago": (xid_series(79, "_x90 1x30", "_x90 5400x30"), {"GpuXid/critical"}),
+    "an Xid of more than an hour ago": (xid_series(79, "_x55 1x65", "_x55 3300x65"), set()),
+    "one more of the same Xid, 80 minutes later": (
+        xid_series(79, "_x30 1x80 2x10", "_x30 1800x80 6600x10"), {"GpuXid/critical"}
+    ),
+    "an Xid, a reboot, and the same Xid again": (
+        xid_series(79, "_x90 1x10 _x8 1x12", "_x90 5400x10 _x8 6480x12"), {"GpuXid/critical"}
+    ),
+    "an old Xid in the log of a node that is new": (xid_series(79, "_x115 1x5", "_x115 60x5"), set()),
+    "metrics with an old Xid after two hours without any": (xid_series(79, "1x3 _x110 1x7", "60x3 _x110 60x7"), set()),
 }  # fmt: skip
 
 

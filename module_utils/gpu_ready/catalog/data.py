@@ -162,7 +162,7 @@ _DATA = json.loads(r'''{"DATE":"2026-11-21",
 "dgx":{"paths":["/etc/dgx-release"],"refuse":"change","may_replace":true,"message":"this is DGX OS (/etc/dgx-release), whose release contains the driver","remedy":"upgrade DGX OS, set nvidia_driver_source to none to keep its driver, or set nvidia_driver_replace_foreign to true to replace it"},
 "pop":{"paths":["/etc/apt/preferences.d/system76-apt-preferences"],"refuse":"change","may_replace":true,"message":"Pop!_OS prefers its own driver to every other one (/etc/apt/preferences.d/system76-apt-preferences)","remedy":"install its driver (system76-driver-nvidia), or set nvidia_driver_replace_foreign to true after removing that pin"},
 "lambda":{"paths":["/etc/apt/preferences.d/lambda"],"refuse":"change","may_replace":true,"message":"Lambda's archive outranks every other one on this host (/etc/apt/preferences.d/lambda)","remedy":"upgrade the driver from Lambda's archive, or set nvidia_driver_replace_foreign to true after removing that pin"}},
-"MONITOR":"01bb54ffd49065c7215fe16e4eefb3b501acd604738191462cb32e488da2521a",
+"MONITOR":"f30ce3d9a9a478af2704538462af9f3430cd3b06f95d5668bf21525657ff80f3",
 "DCGM":{
 "packages":{"datacenter-gpu-manager-4-core":"4.5.3-*","datacenter-gpu-manager-exporter":"4.8.2-*"},
 "confirmed":["cuda-ubuntu2204","cuda-ubuntu2404"],

@@ -9,7 +9,8 @@ import errno
 import json
 import os
 import re
-from typing import Dict, Optional
+import time
+from typing import Dict, NamedTuple, Optional
 
 KMSG = "/dev/kmsg"
 STATE = "/run/gpu-ready-monitoring/xids.json"
@@ -19,14 +20,22 @@ MOST_RECORDS = 100000
 XID = re.compile(r"(?:^|[^A-Za-z])(S?Xid) \((?:PCI:)?\s?([0-9A-Fa-f:.]{7,20})[^)]{0,40}\):\s*(\d{1,6})(?!\d)")
 
 
+class Xids(NamedTuple):
+    """How often each occurred, and when last (seconds since 1970), by "Xid 79 0000:3b:00.0"."""
+
+    counts: Dict[str, int]
+    times: Dict[str, int]
+
+
 class KernelLog:
-    """``counts``: by "Xid 79 0000:3b:00.0", as far as the log went back at the first start."""
+    """``xids``: as far as the log went back at the first start. ``followed``: what was logged before has been read."""
 
     def __init__(self, path: str = KMSG, state: str = STATE) -> None:
         self.path = path
         self.state = state
         self.next = 0
-        self.counts: Dict[str, int] = {}
+        self.xids = Xids({}, {})
+        self.followed = False
         self.handle: Optional[int] = None
         self.restore()
         self.open()
@@ -43,10 +52,12 @@ class KernelLog:
         try:
             with open(self.state, "rb") as stream:
                 value = json.loads(stream.read().decode("utf-8"))
+            counts = {str(key): int(number) for key, number in value["counts"].items()}
+            self.xids = Xids(counts, {key: int(value["times"][key]) for key in counts})
             self.next = int(value["next"])
-            self.counts = {str(key): int(number) for key, number in value["counts"].items()}
+            self.followed = True
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            self.next, self.counts = 0, {}
+            self.next, self.xids = 0, Xids({}, {})
 
     def read(self) -> None:
         """Count what is new; without a readable log nothing is counted, and the next sample tries again."""
@@ -58,6 +69,7 @@ class KernelLog:
             if record is None:
                 break
             self.count(record.decode("utf-8", "replace"))
+        self.followed = self.followed or self.handle is not None
         if self.next != before:
             self.save()
 
@@ -78,18 +90,29 @@ class KernelLog:
     def count(self, record: str) -> None:
         head, _, message = record.partition(";")
         fields = head.split(",")
-        if len(fields) < 2 or not fields[1].isdigit() or int(fields[1]) < self.next:
+        if len(fields) < 3 or not (fields[1] + fields[2]).isdigit() or int(fields[1]) < self.next:
             return
         self.next = int(fields[1]) + 1
+        when = int(time.time() if self.followed else recorded_at(int(fields[2])))
         for kind, address, number in XID.findall(message.split("\n")[0]):
             place = address.lower() if "." in address else address.lower() + ".0"  # as the PCI bus has it
             key = "%s %d %s" % (kind, int(number), place)
-            if key in self.counts or len(self.counts) < MOST_COUNTERS:
-                self.counts[key] = self.counts.get(key, 0) + 1
+            if key in self.xids.counts or len(self.xids.counts) < MOST_COUNTERS:
+                self.xids.counts[key] = self.xids.counts.get(key, 0) + 1
+                self.xids.times[key] = when
 
     def save(self) -> None:
         # Without it a restart counts the messages again that the log still has: from 0, as after a boot.
         with contextlib.suppress(OSError):
             with open(self.state + ".tmp", "w") as stream:
-                json.dump({"next": self.next, "counts": self.counts}, stream)
+                json.dump({"next": self.next, "counts": self.xids.counts, "times": self.xids.times}, stream)
             os.rename(self.state + ".tmp", self.state)
+
+
+def recorded_at(microseconds: int) -> float:
+    """When a record was written, in seconds since 1970.
+
+    The kernel's stamps are not corrected as the clocks are, so they are minutes wrong after months (dmesg(1), --ctime):
+    only good for what was written before somebody read it.
+    """
+    return time.time() - max(0.0, time.monotonic() - microseconds / 1e6)

@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .containers import CgroupPlace, Names
+from .kernel_log import Xids
 from .node import Node
 from .textfile import Family, Metrics
 
@@ -44,6 +45,7 @@ FAMILIES = [
     Family("gpu_ready_gpu_fabric_status", GAUGE, "Code of NVML with which the registration in the fabric ended."),
     Family("gpu_ready_gpu_fabric_problem", GAUGE, "Whether the NVLink fabric has this problem."),
     Family("gpu_ready_xid_total", COUNTER, "Xids of a GPU in the kernel's log."),
+    Family("gpu_ready_xid_last_timestamp_seconds", GAUGE, "When the last of these Xids was logged."),
     Family("gpu_ready_sxid_total", COUNTER, "SXids of an NVSwitch in the kernel's log."),
     Family("gpu_ready_container_memory_used_bytes", GAUGE, "GPU memory of a container, or of the host."),
     Family("gpu_ready_container_duty_cycle_ratio", GAUGE, "Part of the GPU's time that a container used."),
@@ -74,12 +76,12 @@ MEGA = 10**6
 
 
 class Sample(NamedTuple):
-    """One pass. ``nvml``: of worker.py. ``xids``: counts by "Xid 79 0000:3b:00.0", None without a kernel log."""
+    """One pass. ``nvml``: of worker.py. ``xids``: None without a kernel log."""
 
     time: float
     seconds: float
     nvml: Dict[str, Any]
-    xids: Optional[Dict[str, int]]
+    xids: Optional[Xids]
     places: Dict[int, CgroupPlace]
     names: Dict[CgroupPlace, Names]
     node: Node
@@ -236,12 +238,16 @@ def add_old_names(metrics: Metrics, gpu: Dict[str, Any], place: CgroupPlace, nam
     metrics.add("container_accelerator_duty_cycle", share.percent, labels)
 
 
-def add_xids(metrics: Metrics, xids: Optional[Dict[str, int]]) -> None:
+def add_xids(metrics: Metrics, xids: Optional[Xids]) -> None:
     metrics.add("gpu_ready_kernel_log_up", xids is not None, {})
-    for key, count in sorted((xids or {}).items()):
+    if xids is None:
+        return
+    for key, count in sorted(xids.counts.items()):
         kind, number, address = key.split(" ", 2)
-        name = "gpu_ready_xid_total" if kind == "Xid" else "gpu_ready_sxid_total"
-        metrics.add(name, count, {"pci": address, "xid" if kind == "Xid" else "sxid": number})
+        labels = {"pci": address, kind.lower(): number}
+        metrics.add("gpu_ready_%s_total" % kind.lower(), count, labels)
+        if kind == "Xid":
+            metrics.add("gpu_ready_xid_last_timestamp_seconds", xids.times[key], labels)
 
 
 def add_node(metrics: Metrics, node: Node) -> None:

@@ -38,7 +38,7 @@ class Monitor:
         places = {pid: place for pid, place in found if place is not None}
         names = self.directory.names(list(places.values()))
         self.log.read()
-        xids = self.log.counts if self.log.available else None
+        xids = self.log.xids if self.log.available else None
         uuids = None if answer.get("error") else [str(gpu["uuid"]) for gpu in gpus]
         known = node.read_node(self.ends, uuids)
         seconds = time.monotonic() - start

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base import host
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
 from gpu_ready.cluster import objects, verify_pods
@@ -69,6 +70,26 @@ def test_the_log_of_a_test_pod_is_read_by_no_option_of_kubectl(tmp_path: Path) -
     with pytest.raises(GpuReadyError, match="an object that cannot exist"):
         verify_pods.check(kubectl_of(tmp_path, answers), [request], verify_pods.PodOptions("image", "", 60))
     assert not [call for call in calls(tmp_path) if "logs" in call]
+
+
+def test_an_answer_without_end_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "OUTPUT_LIMIT", 1 << 20)
+    kubectl = kubectl_of(tmp_path, {})
+    Path(kubectl.access.kubectl).write_text("#!/bin/sh\nexec yes\n")
+    with pytest.raises(
+        GpuReadyError, match="printed more than 1 MiB .*kubectl get nodes`: check that gpu_kubernetes_kub"
+    ):
+        kubectl.get("nodes")
+
+
+def test_the_log_of_a_failed_test_pod_is_shortened(tmp_path: Path) -> None:
+    pod = listed("Pod", "gpu-ready-verify-1")["items"][0]
+    kubectl = kubectl_of(tmp_path, {"logs": "x" * 100_000})
+    request = verify_pods.NodeRequest("n1", [], "Tesla-T4", 1)
+    verdict = verify_pods.check_pods(kubectl, request, [{**pod, "status": {"phase": "Failed"}}])
+    assert verdict.state == "failed" and len(verdict.message) < 1000
+    [call] = calls(tmp_path)
+    assert [word for word in call if word.startswith("--limit-bytes=")]
 
 
 @pytest.mark.parametrize("answer", [{"kind": "List", "items": 7}, {"kind": "List", "items": [7]}, {"metadata": 7}])

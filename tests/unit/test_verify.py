@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base import records
-from gpu_ready.base.host import TIMED_OUT, Result
+from gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
 from gpu_ready.diagnostics import kernel_log, xid
 from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
@@ -268,6 +268,23 @@ def test_a_container_that_hangs_is_removed_by_its_name() -> None:
     found = verify_container.query_in_container(host, "docker", "image", ["--gpus", "all"], 5)
     assert found.state == "timeout"
     assert host.asked[0][:4] == ("docker", "run", "--rm", "--name")
+    assert host.asked[-1] == ("docker", "rm", "--force", host.asked[0][4])
+
+
+class Endless(OneAnswer):
+    """A container that prints without end."""
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        super().run(argv, timeout, env)
+        if argv[1] == "run":
+            raise OutputTooLong("docker: it printed more than 128 MiB")
+        return self.result
+
+
+def test_a_container_that_prints_without_end_is_removed_by_its_name() -> None:
+    host = Endless(Result(0, "", ""))
+    with pytest.raises(OutputTooLong):
+        verify_container.query_in_container(host, "docker", "image", ["--gpus", "all"], 5)
     assert host.asked[-1] == ("docker", "rm", "--force", host.asked[0][4])
 
 

@@ -6,6 +6,7 @@ Code that collects facts takes a :class:`Host`, so that tests can pass a recorde
 import fcntl
 import os
 import select
+import selectors
 import signal
 import socket
 import stat
@@ -13,6 +14,8 @@ import struct
 import subprocess
 import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from .errors import GpuReadyError
 
 MISSING = 127
 """Exit status of :meth:`Host.run` when the program does not exist (as in a shell)."""
@@ -24,6 +27,9 @@ GRACE = 10.0
 
 MOST_STUCK = 4
 FOREIGN_LIMIT = 4 << 20
+OUTPUT_LIMIT = 128 << 20
+"""Bytes that a program may print. The most by far is `kubectl get nodes`: 25 kB for each of at most 5000 nodes
+(kubernetes.io/docs/setup/best-practices/cluster-large)."""
 
 PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Root's usual PATH. A login's may have no sbin, or begin with a directory of its user (`become_method: su`)."""
@@ -35,6 +41,10 @@ class Result(NamedTuple):
     rc: int
     out: str
     err: str
+
+
+class OutputTooLong(GpuReadyError):
+    """A program printed more than OUTPUT_LIMIT and was ended."""
 
 
 class Host:
@@ -190,7 +200,8 @@ class Host:
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
         """Run a program (never a shell) of root's usual PATH in the C locale; ``timeout`` in seconds.
 
-        A missing program answers :data:`MISSING`, one that was ended at its limit :data:`TIMED_OUT`.
+        A missing program answers :data:`MISSING`, one that was ended at its limit :data:`TIMED_OUT`. OutputTooLong if
+        it printed too much: a part could be taken for all.
         """
         full = dict(os.environ, LC_ALL="C", LANGUAGE="C", PATH=":".join(PATH_DIRECTORIES))
         full.update(env or {})
@@ -205,14 +216,20 @@ class Host:
             )
         except OSError as error:
             return Result(MISSING, "", "%s: %s" % (argv[0], error.strerror))
-        try:
-            out, err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            # Its children too: one that runs on would hold the pipes open, and this call with them.
-            os.killpg(process.pid, signal.SIGKILL)
-            message = "%s: no answer in %g s" % (argv[0], timeout)
-            return Result(TIMED_OUT, read_remaining_output(process).decode("utf-8", "replace"), message)
-        return Result(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+        output = [bytearray(), bytearray()]
+        ended = read_until_end(process, output, timeout)
+        if not ended:
+            end_with_children(process)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        if sum(map(len, output)) > OUTPUT_LIMIT:
+            message = "%s: it printed more than %d MiB and was ended. Run it by hand to see why, then run again."
+            raise OutputTooLong(message % (argv[0], OUTPUT_LIMIT >> 20))
+        out, err = [part.decode("utf-8", "replace") for part in output]
+        if not ended:
+            return Result(TIMED_OUT, out, "%s: no answer in %g s" % (argv[0], timeout))
+        return Result(process.returncode, out, err)
 
     def sync_disks(self, limit: float = 120.0) -> None:
         """Flush what programs wrote to the disk: few of them do, and a power cut would lose it.
@@ -225,7 +242,7 @@ class Host:
             self.run(["sync"], limit)
 
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
-        """Body of ``GET url`` on a UNIX socket, None without an answer of status 200."""
+        """Body of ``GET url`` on a UNIX socket, None without one of status 200 and at most OUTPUT_LIMIT bytes."""
         import http.client  # here, since it takes 20 ms with email and ssl, which most calls do not need
 
         connection = http.client.HTTPConnection("localhost", timeout=timeout)
@@ -236,8 +253,8 @@ class Host:
             sock.connect(path)
             connection.request("GET", url)
             answer = connection.getresponse()
-            body = answer.read().decode("utf-8", "replace")
-            return body if answer.status == 200 else None
+            body = answer.read(OUTPUT_LIMIT + 1)
+            return body.decode("utf-8", "replace") if answer.status == 200 and len(body) <= OUTPUT_LIMIT else None
         except (OSError, http.client.HTTPException):
             return None
         finally:
@@ -274,16 +291,33 @@ def read_in_child(path: str, limit: float) -> Optional[bytes]:
             time.sleep(0.01)
 
 
-def read_remaining_output(process: "subprocess.Popen[bytes]") -> bytes:
-    """Output of a killed program, nothing of one that does not end: waiting for it could take forever.
-
-    A signal does not reach a program that waits in the kernel (nvidia-smi, where a GPU fell off the bus), and a service
-    that a package's script started keeps the pipe in a session of its own.
-    """
+def read_until_end(process: "subprocess.Popen[bytes]", output: List[bytearray], limit: float) -> bool:
+    """Add standard output and error to ``output`` until the program ends; False after ``limit`` s or OUTPUT_LIMIT."""
+    end = time.monotonic() + limit
+    with selectors.DefaultSelector() as selector:
+        for number, stream in enumerate((process.stdout, process.stderr)):
+            selector.register(stream, selectors.EVENT_READ, output[number])  # type: ignore[arg-type]  # both are pipes
+        while selector.get_map():
+            for ready, _ in selector.select(max(0.0, end - time.monotonic())):
+                block = os.read(ready.fd, 1 << 16)
+                ready.data.extend(block)
+                if not block:
+                    selector.unregister(ready.fileobj)
+            if sum(map(len, output)) > OUTPUT_LIMIT or time.monotonic() >= end:
+                return False
     try:
-        return process.communicate(timeout=GRACE)[0]
+        process.wait(max(0.0, end - time.monotonic()))
     except subprocess.TimeoutExpired:
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-        return b""
+        return False
+    return True
+
+
+def end_with_children(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a program with its children and wait for it, but not forever.
+
+    A signal does not reach a program that waits in the kernel (nvidia-smi, where a GPU fell off the bus).
+    """
+    os.killpg(process.pid, signal.SIGKILL)
+    end = time.monotonic() + GRACE
+    while process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)

@@ -7,7 +7,7 @@ import tempfile
 from typing import Any, Dict, List, NamedTuple
 
 from ..base.errors import GpuReadyError
-from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, Result
+from ..base.host import MISSING, PATH_DIRECTORIES, TIMED_OUT, Host, OutputTooLong, Result
 from ..base.json_file import parse_json
 
 Value = Dict[str, Any]
@@ -16,6 +16,8 @@ LIMIT = 60.0
 LIMIT_PER_OBJECT = 10.0
 """Seconds more for each object: kubectl sends one request after the other."""
 LONGEST_REASON = 400
+LONGEST_ERROR = 1 << 16
+"""Characters of an error in which the reason is searched for."""
 ACCESS_SPEC = {
     "kubectl": {"type": "str", "default": "kubectl"},
     "kubeconfig": {"type": "path", "default": ""},
@@ -59,7 +61,13 @@ class Kubectl:
         argv += ["--context=" + self.access.context] if self.access.context else []
         # The user's own PATH: a kubeconfig names login helpers (aws, kubelogin) that are found there.
         path = ":".join([os.environ.get("PATH", "")] + list(PATH_DIRECTORIES)).lstrip(":")
-        answer = self.host.run(argv + words, limit, {"PATH": path})
+        try:
+            answer = self.host.run(argv + words, limit, {"PATH": path})
+        except OutputTooLong as error:
+            raise GpuReadyError(
+                "%s This was `kubectl %s`: check that gpu_kubernetes_kubeconfig and gpu_kubernetes_context name your "
+                "cluster." % (error, " ".join(words[:2]))
+            ) from None
         if answer.rc == MISSING:
             raise GpuReadyError(
                 "%s: it is not on the host where it has to run. Install it there, or set %s."
@@ -133,7 +141,7 @@ def failure(words: List[str], answer: Result) -> GpuReadyError:
 
 def first_reason(text: str) -> str:
     """What the API server reported; other lines of kubectl repeat it or advise."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text[:LONGEST_ERROR].splitlines() if line.strip()]
     named = [line for line in lines if line.lower().startswith(("error", "unable to connect"))]
     return " ".join((named or lines or ["no output"])[0].split())[:LONGEST_REASON]
 

@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional
 from .device_plugin import NAME_LABEL, NAMESPACE, DevicePlugin, what_is_missing
 from .kubectl import Kubectl, Value, failure
 from .objects import MANAGER, OWNER_LABEL
-from .pods import is_ending, reason
+from .pods import is_ending, reason, short
 
 RESOURCE = "nvidia.com/gpu"
 PRODUCT_LABEL = "nvidia.com/gpu.product"
@@ -25,6 +25,8 @@ UUID = re.compile(r"\(UUID: (GPU-[0-9a-f-]{36})\)")
 FULL_UUID = re.compile(r"GPU-[0-9a-f-]{36}\Z")
 LABEL_VALUE = re.compile(r"[A-Za-z0-9._-]{1,63}\Z")
 LISTED = 5
+LONGEST_LOG = 1 << 16
+"""Bytes of a test pod's log, which lists a GPU."""
 
 
 class NodeRequest(NamedTuple):
@@ -154,7 +156,8 @@ def check_pods(kubectl: Kubectl, node: NodeRequest, pods: List[Value]) -> NodeVe
             delete(kubectl, [str(each["metadata"]["name"]) for each in pods], ["--wait=false"])
             return NodeVerdict("waiting", "the kubelet rejected the test pod %s: %s" % (name, reason(one)))
         if phase == "Failed":
-            return NodeVerdict("failed", "the test pod %s failed: %s" % (name, reason(one) or log(kubectl, name)))
+            why = reason(one) or short(log(kubectl, name))
+            return NodeVerdict("failed", "the test pod %s failed: %s" % (name, why))
         if phase != "Running":
             return NodeVerdict("waiting", "the test pod %s is %s: %s" % (name, phase, reason(one) or "no reason given"))
         seen[name] = UUID.findall(log(kubectl, name))
@@ -188,8 +191,9 @@ def judge(node: NodeRequest, seen: Dict[str, List[str]]) -> NodeVerdict:
 
 
 def log(kubectl: Kubectl, name: str) -> str:
-    """What a test pod printed; "" while the kubelet has nothing."""
-    return kubectl.run(["logs", name, "--namespace=" + NAMESPACE, "--tail=200", "--request-timeout=30s"]).out
+    """The last lines of a test pod; "" while the kubelet has nothing."""
+    options = ["--namespace=" + NAMESPACE, "--tail=200", "--limit-bytes=%d" % LONGEST_LOG, "--request-timeout=30s"]
+    return kubectl.run(["logs", name] + options).out[:LONGEST_LOG]
 
 
 def remove(kubectl: Kubectl) -> bool:

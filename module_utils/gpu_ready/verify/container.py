@@ -55,7 +55,7 @@ def engine_args(
 
 
 def run_in(host: Host, engine: str, image: str, args: List[str], command: List[str], timeout: float) -> Result:
-    """Run a command in a new container; one that exceeds the timeout is removed by its name."""
+    """Run a command in a new container; one that exceeds a limit is removed by its name."""
     pull = engines.pull_command(engine, image)
     if pull:
         asked = host.run(engines.inspect_command(engine, image), timeout=60.0)
@@ -64,10 +64,14 @@ def run_in(host: Host, engine: str, image: str, args: List[str], command: List[s
             if pulled.rc != 0:
                 return pulled
     name = "gpu-ready-verify-%08x" % random.SystemRandom().getrandbits(32)
-    result = host.run(engines.run_command(engine, name, ENVIRONMENT, args, image, command), timeout=timeout)
-    if result.rc == TIMED_OUT:
-        for argv in engines.remove_commands(engine, name):
-            host.run(argv, timeout=30.0)
+    ended = False
+    try:
+        result = host.run(engines.run_command(engine, name, ENVIRONMENT, args, image, command), timeout=timeout)
+        ended = result.rc != TIMED_OUT
+    finally:
+        if not ended:
+            for argv in engines.remove_commands(engine, name):
+                host.run(argv, timeout=30.0)
     return result
 
 

@@ -405,7 +405,9 @@ def test_a_killed_run_is_followed_when_its_last_step_has_ended(tmp_path: Path, p
     phases.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "cut/upgrade.json"))
     state = tmp_path / "cut/state.json"
     ended = state.read_text().replace(OLD, NEW)
-    step = subprocess.Popen(["sh", "-c", f"sleep 15; printf %s '{ended}' > {state}"])
+    # It lasts until the run asks for the lease again: by then it was refused once because of this step.
+    asked = f"until [ $(cat {tmp_path}/cut/calls 2>/dev/null | grep -c gpu_lease) -ge 2 ]; do sleep 0.1; done"
+    step = subprocess.Popen(["timeout", "800", "sh", "-c", f"{asked}; printf %s '{ended}' > {state}"])
     name = subprocess.run(
         [sys.executable, "-c", "import gpu_ready_run as run; print(run.origin())"],
         env=os.environ | {"PYTHONPATH": str(ROOT / "plugins/lookup")}, capture_output=True, text=True, check=True,

@@ -5,7 +5,7 @@ import fcntl
 import gzip
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,13 +108,16 @@ def test_sources_that_apt_cannot_read_stop_with_its_message(root: AptRoot) -> No
 
 
 @contextlib.contextmanager
-def lists_locked(root: AptRoot) -> Iterator[None]:
-    """Another process holds the lock of the package lists for a second, as apt-daily.service does."""
+def lists_locked(root: AptRoot) -> Iterator[subprocess.Popen[str]]:
+    """Another process holds the lock of the package lists until its input ends, as apt-daily.service does for a while."""
     path = root.inside("/var/lib/apt/lists/lock")
-    script = f"import fcntl,time; f=open({path!r},'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(1)"
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout and holder.stdout.readline() == "held\n"
-        yield
+    script = f"import fcntl,sys; f=open({path!r},'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdin and holder.stdout and holder.stdout.readline() == "held\n"
+        yield holder
+        holder.stdin.close()
 
 
 def test_a_lock_that_another_apt_was_faster_to_get_is_tried_again(
@@ -122,10 +125,12 @@ def test_a_lock_that_another_apt_was_faster_to_get_is_tried_again(
 ) -> None:
     """`locks=()`: nobody held it when the locks were read."""
     monkeypatch.setattr(apt, "RETRY", 0.2)
-    with lists_locked(root):
-        started = time.monotonic()
-        manager(root, wait=30.0).update()
-        assert time.monotonic() - started < 20
+    with lists_locked(root) as holder:
+        assert holder.stdin
+        release = threading.Timer(2, holder.stdin.close)
+        release.start()
+        manager(root, wait=300.0).update()
+        release.join()
     with lists_locked(root), pytest.raises(PackageError, match="lists/lock"):
         manager(root, wait=0.0).update()
     assert fcntl.LOCK_EX

@@ -72,7 +72,7 @@ def test_the_scripts_are_what_a_posix_shell_can_read(system: str, vault: bool) -
     manager = "apt-get" if system == DEBIAN else "yum"
     script = way(f"manager {manager}\n" + system, "2.16.19", gpu_ready_vault=vault).install
     for text in (script, python_scripts.FIND):
-        subprocess.run(["/bin/sh", "-n"], input=text, text=True, check=True, timeout=10)
+        subprocess.run(["/bin/sh", "-n"], input=text, text=True, check=True, timeout=300)
 
 
 DOCKER, TOOLKIT = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88", "C95B321B61E88C1809C4F759DDCAE044F796ECB0"
@@ -92,7 +92,7 @@ def picked(directory: Path, served: bytes, pinned: str) -> tuple[bytes | None, s
         (directory / name).chmod(0o755)
     text = python_scripts.VAULT.format(manager="yum", adds=f"add os http://x/ http://x/key {pinned}")
     path = f"{directory}:/usr/bin:/bin"
-    done = subprocess.run(["/bin/sh", "-c", text], env={"PATH": path}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/bin/sh", "-c", text], env={"PATH": path}, capture_output=True, text=True, timeout=300)
     imported = directory / "imported"
     assert imported.exists() == (done.returncode == 0)
     return imported.read_bytes() if imported.exists() else None, done.stderr
@@ -160,7 +160,7 @@ def test_a_subkey_that_the_pinned_key_did_not_sign_is_left_out(tmp_path: Path) -
 @pytest.mark.host_io
 def test_the_question_finds_the_python_of_this_machine() -> None:
     printed = subprocess.run(
-        ["/bin/sh", "-c", python_scripts.FIND], capture_output=True, text=True, check=True, timeout=20
+        ["/bin/sh", "-c", python_scripts.FIND], capture_output=True, text=True, check=True, timeout=300
     )
     assert bootstrap.parse_found(printed.stdout).pythons
 
@@ -223,7 +223,7 @@ def test_the_question_finds_a_python_that_does_not_start(tmp_path: Path) -> None
     broken.write_text("#!/bin/sh\necho first >&2\necho no libz >&2\nexit 3\n")
     broken.chmod(0o755)
     find = python_scripts.FIND.replace("/usr/bin/python3 ", f"{broken} ")
-    printed = subprocess.run(["/bin/sh", "-c", find], capture_output=True, text=True, check=True, timeout=20)
+    printed = subprocess.run(["/bin/sh", "-c", find], capture_output=True, text=True, check=True, timeout=300)
     assert bootstrap.parse_found(printed.stdout).broken == [(3, str(broken), "no libz")]
     assert bootstrap.parse_found(printed.stdout).pythons
 
@@ -235,7 +235,7 @@ def test_the_playbook_names_the_python_that_a_host_has(tmp_path: Path) -> None:
     program = str(Path(sys.executable).parent / "ansible-playbook")
     done = subprocess.run(
         [program, "-i", str(tmp_path / "hosts"), str(root / "playbooks/bootstrap_python.yml")],
-        cwd=root, capture_output=True, text=True, check=False, timeout=120,
+        cwd=root, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert re.search(r"msg: /usr/\S+", done.stdout)

@@ -119,7 +119,7 @@ def test_a_read_that_does_not_return_is_left_to_a_child(tmp_path: Path, pipe: Pa
     before, began = set(Path("/proc/self/fd").iterdir()), time.monotonic()
     with pytest.raises(TimeoutError, match="pipe"):
         read_in_child(str(pipe), 0.3)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
     assert [read_in_child(str(tmp_path / name), 9.0) for name in ("file", "empty", "absent")] == [
         (b"a\0b" * 9999)[: 1 << 14],
         b"",

@@ -203,9 +203,9 @@ def test_a_failed_installer_is_reported_with_its_cause_and_leaves_no_record(node
 
 
 def test_an_installer_that_was_cut_off_is_repaired_by_the_next_run(node: Node) -> None:
-    spec = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
+    spec = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 60')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 2.0), node.where)
     assert node.record() == cuda.ToolkitRecord("12.9.1", False)
     second = node.installer()
     assert node.missing(second) == "the rest of an interrupted installation of CUDA 12.9"
@@ -234,9 +234,9 @@ def test_a_toolkit_is_removed_with_its_cudnn_and_leaves_nothing(node: Node) -> N
 
 
 def test_an_incomplete_toolkit_without_an_uninstaller_is_removed(node: Node) -> None:
-    spec = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 5')
+    spec = node.installer(before='mkdir -p "$to/bin"; : >"$to/bin/nvcc"; sleep 60')
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 2.0), node.where)
     assert node.remove() == ["the incomplete CUDA 12.9"]
     assert (node.recorded(), node.record(), Path(node.path()).exists()) == ({}, None, False)
 
@@ -244,9 +244,9 @@ def test_an_incomplete_toolkit_without_an_uninstaller_is_removed(node: Node) -> 
 def test_an_incomplete_upgrade_with_other_files_is_not_deleted(node: Node) -> None:
     node.install(node.installer("12.9.0"))
     Path(node.path(), "targets/mine.so").write_text("x")
-    spec = node.installer("12.9.1", before="sleep 5")
+    spec = node.installer("12.9.1", before="sleep 60")
     with pytest.raises(RunfileError, match="ended with 124"):
-        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 0.5), node.where)
+        cuda_runfile.install(node.host, spec, runfile_fetch.RunfileLimits(5.0, 10.0, 2.0), node.where)
     with pytest.raises(RunfileError, match=r"still has .*mine\.so"):
         node.remove()
     assert node.install(node.installer("12.9.1")) == "12.9.1"

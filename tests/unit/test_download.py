@@ -367,8 +367,8 @@ def test_a_server_that_trickles_is_left_at_the_limit(tmp_path: Path, trickle: An
     with pytest.raises(
         download.DownloadError, match=rf"^{url} could not be fetched: only 0 bytes came in 0.5 s\. .*mirror"
     ):
-        download.download(url, str(tmp_path / "file"), download.DownloadLimits(0.4, 0.5))
-    assert time.monotonic() - began < 5
+        download.download(url, str(tmp_path / "file"), download.DownloadLimits(30.0, 0.5))
+    assert time.monotonic() - began < 25
     assert list(tmp_path.iterdir()) == []
     assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (before, (0.0, 0.0))
 

@@ -14,9 +14,9 @@ from gpu_ready.base.host import MISSING, OUTPUT_LIMIT, TIMED_OUT, Host
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
     started = time.monotonic()
-    answer = Host().run(["sh", "-c", "echo begun; sleep 60; echo done"], timeout=0.5)
-    assert answer.rc == TIMED_OUT and answer.out == "begun\n" and "no answer in 0.5 s" in answer.err
-    assert time.monotonic() - started < 20
+    answer = Host().run(["sh", "-c", "echo begun; sleep 60; echo done"], timeout=2)
+    assert answer.rc == TIMED_OUT and answer.out == "begun\n" and "no answer in 2 s" in answer.err
+    assert time.monotonic() - started < 50
 
 
 def test_a_program_that_cannot_be_ended_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_program_that_cannot_be_ended_is_left_alone(monkeypatch: pytest.Monkey
     started = time.monotonic()
     answer = Host().run(["sh", "-c", "echo begun; setsid sleep 30 & exec sleep 30"], timeout=0.5)
     assert answer.rc == TIMED_OUT and "no answer in 0.5 s" in answer.err
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25
 
 
 FLOOD = """

@@ -21,7 +21,7 @@ import pytest
 from tests.unit.lying_host import PROGRAMS, ROOT, calls, make_liar
 
 pytestmark = pytest.mark.host_io
-ENDS_S = 20
+ENDS_S = 60
 HELD = """- hosts: all
   gather_facts: false
   tasks:
@@ -69,7 +69,7 @@ def test_an_interrupted_run_ends(tmp_path: Path, seconds: int) -> None:
     silent = {"gpu_node_plan": "import time; time.sleep(300)"}
     hosts = {name: make_liar(tmp_path, name, silent) for name in ("n1", "n2", "n3")}
     run = start(tmp_path, ROOT / "site.yml", hosts)
-    end = time.monotonic() + 120
+    end = time.monotonic() + 280
     while not any(calls(tmp_path, name) for name in hosts) and run.poll() is None and time.monotonic() < end:
         time.sleep(0.1)
     time.sleep(seconds)
@@ -82,7 +82,7 @@ def test_a_second_signal_ends_a_run_whose_worker_held_the_lock_of_the_results(tm
     (tmp_path / "play.yml").write_text(HELD)
     hosts = {f"n{number}": {"ansible_connection": "local"} for number in range(8)}
     run = start(tmp_path, tmp_path / "play.yml", hosts, ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_FORKS="8")
-    end = time.monotonic() + 120
+    end = time.monotonic() + 280
     while b"TASK" not in (tmp_path / "output").read_bytes() and time.monotonic() < end:
         time.sleep(0.1)
     time.sleep(1)

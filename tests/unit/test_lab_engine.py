@@ -37,7 +37,7 @@ def test_only_one_of_two_fleets_installs_packages_that_both_need(
     for one in fleets:
         one.start()
     for one in fleets:
-        one.join(timeout=30)
+        one.join(timeout=120)
     assert calls == [["qemu-system-x86"]]
 
 
@@ -47,7 +47,7 @@ def test_what_a_killed_engine_left_running_ends_before_a_new_one_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, survivor: str
 ) -> None:
     """Of dockerd and containerd one may be killed alone; both lock their data, so a second one would wait in vain."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", str(tmp_path)])
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", str(tmp_path)])
     pids = {name: tmp_path / f"{name}.pid" for name in ("dockerd", "containerd")}
     pids[survivor].write_text(f"{process.pid}\n")
     command_line = Path(f"/proc/{process.pid}/cmdline")

@@ -56,7 +56,7 @@ def test_the_real_lspci_reads_the_tree(tmp_path: Path) -> None:
     need_programs(PCI)
     tree = written(H100, tmp_path / "bus")
     out = subprocess.run(
-        ["lspci", "-O", f"sysfs.path={tree}", "-nnD"], capture_output=True, text=True, check=True, timeout=20
+        ["lspci", "-O", f"sysfs.path={tree}", "-nnD"], capture_output=True, text=True, check=True, timeout=300
     ).stdout  # fmt: skip
     assert out.count("[10de:2330]") == 8
     assert out.count("[10de:22a3]") == 4

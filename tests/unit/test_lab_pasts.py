@@ -21,7 +21,7 @@ def test_a_past_says_what_it_is_and_where_that_was_published(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_past_is_a_script_that_a_posix_shell_can_read(name: str) -> None:
     text = pasts.FUNCTIONS.read_text() + (pasts.SCRIPTS / f"{name}.sh").read_text()
-    done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -6,6 +6,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def fronts(directory: Path, tmp_path: Path) -> Iterator[dict[str, mirror_server.
 def ask(front: mirror_server.Front, path: str = "/file", name: str = HOST, authority: Path | None = None) -> str:
     """Return the status and the body of an answer, by https if the authority is given."""
     address: tuple[str, int] = front.server_address[:2]  # type: ignore[assignment]
-    connection = http.client.HTTPConnection(*address, timeout=10)
+    connection = http.client.HTTPConnection(*address, timeout=60)
     connection.connect()
     if authority is not None:
         context = ssl.create_default_context(cafile=str(authority))
@@ -80,7 +81,10 @@ def test_a_name_serves_its_directory_of_the_mirror(
     assert ask(fronts["http"]) == ask(fronts["https"], authority=authority) == "200 content"
     assert ask(fronts["https"], name=NAMES[1], authority=authority).startswith("404")
     assert ask(fronts["http"], path="/../../secret").startswith("404")
-    assert f"GET 200 7 {HOST}/file" in (tmp_path / "mirror-access.log").read_text()
+    log, end = tmp_path / "mirror-access.log", time.monotonic() + 60
+    while f"GET 200 7 {HOST}/file" not in log.read_text():  # a request is logged after its answer
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_name_without_a_certificate_is_rejected_by_the_client(
@@ -113,7 +117,7 @@ def test_the_certificate_of_an_unknown_authority_is_presented_for_one_name(
 
 def test_a_client_that_says_nothing_delays_no_other(fronts: dict[str, mirror_server.Front], directory: Path) -> None:
     address: tuple[str, int] = fronts["https"].server_address[:2]  # type: ignore[assignment]
-    with socket.create_connection(address, timeout=10):
+    with socket.create_connection(address, timeout=60):
         assert ask(fronts["https"], authority=certificates.ensure_authority(directory)) == "200 content"
 
 

@@ -35,7 +35,7 @@ def test_a_mistake_is_named_with_its_place(text: str, words: list[str]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_work_is_a_script_that_a_posix_shell_can_read(name: str) -> None:
     text = work.FUNCTIONS.read_text() + (work.SCRIPTS / f"{name}.sh").read_text()
-    done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

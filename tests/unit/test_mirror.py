@@ -112,7 +112,7 @@ def server(tmp_path: Path) -> Iterator[mirror_server.Mirror]:
 def ask(
     server: mirror_server.Mirror, path: str, method: str = "GET", **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -127,7 +127,7 @@ def ask(
 
 def read_log(server: mirror_server.Mirror, lines: int) -> list[str]:
     """The line of a request is written after its answer."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while True:
         found = (server.state / "mirror-access.log").read_text().splitlines()
         if len(found) >= lines or time.monotonic() > end:

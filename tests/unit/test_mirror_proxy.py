@@ -51,7 +51,7 @@ class Answers(BaseHTTPRequestHandler):
         half = len(CONTENT) // 2
         self.wfile.write(CONTENT[:half])
         if "slow" in self.path:
-            self.server.go_on.wait(10)
+            self.server.go_on.wait(60)
         if "broken" in self.path:
             self.close_connection = True
             return
@@ -84,7 +84,7 @@ def url(archive: Archive, path: str) -> str:
 def ask(
     cache: proxy.Proxy, address: str, method: str = "GET", **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", cache.server_port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", cache.server_port, timeout=60)
     try:
         connection.request(method, address, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -94,7 +94,7 @@ def ask(
             return answer, short.partial
     finally:
         connection.close()
-        end = time.monotonic() + 10  # the download's own thread renames or deletes its part after the last reader
+        end = time.monotonic() + 60  # the download's own thread renames or deletes its part after the last reader
         while list(cache.cache.glob("*.part")) and time.monotonic() < end:
             time.sleep(0.01)
 
@@ -134,13 +134,13 @@ def test_simultaneous_requests_share_a_download(archive: Archive, cache: proxy.P
         thread.start()
     archive.go_on.set()
     for thread in threads:
-        thread.join(15)
+        thread.join(60)
     assert bodies == [CONTENT] * 4
     assert len(archive.requests) == 1
 
 
 def test_a_package_is_sent_while_it_arrives(archive: Archive, cache: proxy.Proxy) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", cache.server_port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", cache.server_port, timeout=60)
     connection.request("GET", url(archive, "slow_1.deb"))
     answer = connection.getresponse()
     assert answer.read(1000) == CONTENT[:1000]  # the archive still holds the second half back

@@ -39,7 +39,7 @@ def sourced(shell: str, directory: Path, times: int, environment: dict[str, str]
         env=environment,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         check=True,
     )
     assert done.stderr == ""

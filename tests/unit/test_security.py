@@ -223,7 +223,7 @@ def test_directories_and_programs_do_not_inherit_the_umask_of_the_login(tmp_path
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=300,
         )
     finally:
         os.umask(mask)

@@ -139,14 +139,17 @@ def test_the_same_command_waits_for_the_last_step_of_a_run_that_was_killed(site:
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate(timeout=LONG)
     site.release_gate()
-    with subprocess.Popen(["sleep", "30"]) as step:  # as apt, whose module the host's sshd does not end
+    # As apt, whose module the host's sshd does not end. It ends once the second run has found it.
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as step:
         started = lease.process_start(Host(), step.pid)
         site.lease.write_text(json.dumps(site.held() | {"step": {"pid": step.pid, "started": started}}))
         second = site.start()
-        out, _ = second.communicate(timeout=LONG)
-        assert step.poll() == 0
+        assert second.stdout and step.stdin
+        waited = next((line for line in second.stdout if "FAILED - RETRYING: [gpu1]: take_lease" in line), "")
+        step.stdin.close()
+    out, _ = second.communicate(timeout=LONG)
     assert second.returncode == 0, out
-    assert "FAILED - RETRYING: [gpu1]: take_lease" in out
+    assert waited, out
     assert not site.lease.exists()
 
 

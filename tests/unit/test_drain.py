@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Host, Result
+from gpu_ready.base.host import TIMED_OUT, Host, Result
 from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 from gpu_ready.drain import docker as drain_docker
 from gpu_ready.drain import hook
 from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes as drain_kubernetes
 from gpu_ready.drain import slurm as drain_slurm
+from gpu_ready.drain.hook import one_line
 from gpu_ready.drain.journal import DrainError
 from gpu_ready.lifecycle import uninstall
 from gpu_ready.lifecycle.removal.context import Removal, UninstallError
@@ -457,13 +458,75 @@ def test_kubectl_and_its_login_helpers_are_found_on_the_users_path(monkeypatch: 
     assert "/usr/local/bin" in host.environment["PATH"].split(":")
 
 
-def test_an_api_server_that_is_lost_during_the_drain_is_named() -> None:
-    lost = Result(1, "", "Unable to connect to the server: context deadline exceeded\n")
+# Outputs of kubectl 1.20 whose API server was stopped, restarted, behind a proxy, or silent.
+REFUSED = "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?\n"
+REFUSED_EVICTION = """evicting pod default/train-1
+Following errors occurred while getting the list of pods to delete:
+Get "https://10.0.0.1:6443/api/v1/pods?fieldSelector=spec.nodeName%3Dn1": dial tcp 10.0.0.1:6443: connect: connection refused\
+error: unable to drain node "n1", aborting command...
+
+There are pending nodes to be drained:
+ n1
+error: error when evicting pods/"train-1" -n "default": Post "https://10.0.0.1:6443/api/v1/namespaces/default/pods/train-1/\
+eviction": dial tcp 10.0.0.1:6443: connect: connection refused
+"""
+NO_BACKEND = "Error from server (ServiceUnavailable): the server is currently unable to handle the request\n"
+CLOSED = 'Error from server (InternalError): an error on the server ("") has prevented the request from succeeding\n'
+
+
+def kubernetes_hook(drained: Result, pods: Result) -> drain_kubernetes.KubernetesHook:
+    """The hook of a node n1, on which kubectl prints these answers."""
     drain_words = ("kubectl", *drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30))
-    pods = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
-    host = RecordedHost(programs={drain_words: lost, (*pods, "--request-timeout=30s"): lost})
-    node = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1", seconds=30)
-    assert "Unable to connect to the server" in node.pending_work()
+    asked = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
+    host = RecordedHost(programs={drain_words: drained, (*asked, "--request-timeout=30s"): pods})
+    return drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1", seconds=30)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        REFUSED,
+        REFUSED_EVICTION,
+        NO_BACKEND,
+        CLOSED,
+        "Unable to connect to the server: context deadline exceeded\n",
+        "Unable to connect to the server: net/http: TLS handshake timeout\n",
+        "Unable to connect to the server: dial tcp 10.0.0.1:6443: connect: no route to host\n",
+        "Unable to connect to the server: read tcp 10.0.0.2:1->10.0.0.1:6443: read: connection reset by peer\n",
+        "Unable to connect to the server: EOF\n",
+    ],
+)
+def test_an_api_server_that_is_lost_during_the_drain_is_awaited(output: str) -> None:
+    lost = Result(1, "", output)
+    waiting = kubernetes_hook(lost, lost).pending_work()
+    assert waiting.startswith("an answer of the API server about the node n1 (") and one_line(output)[-60:] in waiting
+    pods = json.dumps({"items": [bare_pod(False)]})
+    assert kubernetes_hook(lost, Result(0, pods, "")).pending_work() == "1 pod on the Kubernetes node n1: ml/bare"
+
+
+def test_an_api_server_that_does_not_answer_in_time_is_awaited() -> None:
+    silent = Result(TIMED_OUT, "", "")
+    waiting = kubernetes_hook(silent, silent).pending_work()
+    assert waiting.startswith(
+        "an answer of the API server about the node n1 (kubectl drain n1: it did not end within 90 s."
+    )
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Unable to connect to the server: x509: certificate signed by unknown authority\n",
+        "Unable to connect to the server: tls: first record does not look like a TLS handshake\n",
+        "Unable to connect to the server: dial tcp: lookup api.example on 10.0.0.53:53: no such host\n",
+        "error: You must be logged in to the server (Unauthorized)\n",
+        'error: context "lab" does not exist\n',
+        'Error from server (InternalError): Internal error occurred: failed calling webhook "x": dial tcp 10.0.0.9:443: connect: connection refused\n',
+    ],
+)
+def test_other_errors_end_a_drain_at_once(output: str) -> None:
+    refused = Result(1, "", output)
+    with pytest.raises(DrainError, match="it cannot drain the node n1"):
+        kubernetes_hook(refused, refused).pending_work()
 
 
 def bare_pod(terminating: bool, **metadata: Any) -> dict[str, Any]:
@@ -487,14 +550,9 @@ LOCAL_STORAGE = "cannot delete Pods with local storage (use --delete-emptydir-da
     ],
 )  # fmt: skip
 def test_a_bare_pod_that_is_already_terminating_is_awaited(refused: str, pods: list[Any], waits: bool) -> None:
-    drain_words = ("kubectl", *drain_kubernetes.drain_arguments("n1", drain_kubernetes.EvictionOptions(), 30))
-    asked = ("kubectl", "get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=n1", "--output=json")
     error = f'error: unable to drain node "n1" due to error: {refused}, continuing command...\n'
-    answers = {
-        drain_words: Result(1, "node/n1 cordoned\n", error),
-        (*asked, "--request-timeout=30s"): Result(0, json.dumps({"items": pods}), ""),
-    }
-    hook = drain_kubernetes.KubernetesHook(Kubectl(RecordedHost(programs=answers), KubectlAccess()), "n1")
+    drained = Result(1, "node/n1 cordoned\n", error)
+    hook = kubernetes_hook(drained, Result(0, json.dumps({"items": pods}), ""))
     if waits:
         assert "on the Kubernetes node n1" in hook.pending_work()
     else:

@@ -31,6 +31,19 @@ KIND = re.compile(r"[A-Za-z0-9]{0,63}\Z")
 FORBIDDEN = re.compile(r" is forbidden: User ")
 """The server's message about a missing right (forbiddenMessage in responsewriters/errors.go of k8s.io/apiserver), which
 is all that kubectl drain prints of a refused eviction. Evictions in a namespace that ends are forbidden, too."""
+UNREACHABLE = re.compile(
+    r"^(?!.*Internal error occurred).*(?:was refused - did you specify|connection refused|connection reset"
+    r"|no route to host|handshake timeout|i/o timeout|\bEOF\b|\(ServiceUnavailable\)|\(Timeout\)"
+    r"|an error on the server \(\"\"\))",
+    re.M,
+)
+"""An API server that is away or restarts, or a proxy without one: StandardErrorMessage in helpers.go of kubectl, errors
+of Go's net and net/http, and the empty answer that request.go of k8s.io/client-go/rest makes of a closed connection.
+"Internal error occurred" comes from a server that answers: a webhook may be away."""
+
+
+class NoAnswer(GpuReadyError):
+    """kubectl did not end in time."""
 
 
 class KubectlAccess(NamedTuple):
@@ -55,7 +68,7 @@ class Kubectl:
         return cls(host, KubectlAccess(*[params[name] for name in KubectlAccess._fields]), *variables)
 
     def run(self, words: List[str], limit: float = LIMIT) -> Result:
-        """Return the answer of kubectl; GpuReadyError if it is missing or does not end."""
+        """Return the answer of kubectl; GpuReadyError if it is missing, NoAnswer if it does not end."""
         argv = [self.access.kubectl]
         argv += ["--kubeconfig=" + self.access.kubeconfig] if self.access.kubeconfig else []
         argv += ["--context=" + self.access.context] if self.access.context else []
@@ -74,7 +87,7 @@ class Kubectl:
                 % (self.access.kubectl, self.variables)
             )
         if answer.rc == TIMED_OUT:
-            raise GpuReadyError(
+            raise NoAnswer(
                 "kubectl %s: it did not end within %d s. Check that this host reaches the API server."
                 % (" ".join(words[:2]), limit)
             )

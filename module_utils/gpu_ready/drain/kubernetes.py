@@ -9,7 +9,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..base.json_file import parse_json
-from ..cluster.kubectl import FORBIDDEN, LIMIT, Kubectl
+from ..cluster.kubectl import FORBIDDEN, LIMIT, UNREACHABLE, Kubectl, NoAnswer
 from .hook import DrainDecision, NodeHook, Values, one_line
 from .journal import DrainError
 
@@ -242,20 +242,30 @@ class KubernetesHook(NodeHook):
 
     def pending_work(self) -> str:
         """Evict pods for ``seconds``; what is still awaited then, "" for nothing."""
+        try:
+            return self.evict()
+        except NoAnswer as error:
+            return self.silence(str(error))
+
+    def evict(self) -> str:
+        """As :meth:`pending_work`; NoAnswer if kubectl does not end."""
         words = drain_arguments(self.name, self.options, max(self.seconds, 1))
         answer = self.kubectl.run(words, self.seconds + LIMIT)
         output = answer.err + answer.out
         if answer.rc == 0:
             return ""
-        refused = not TIMEOUT.search(output)
+        refused = not TIMEOUT.search(output) and not UNREACHABLE.search(output)
         if refused and (OTHER_PODS.search(output) or not BARE_PODS.search(output)):
             raise DrainError(explain_refusal(self.name, answer.err or answer.out))
         words = ["get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=" + self.name, "--output=json"]
         words += ["--selector=" + self.options.pod_selector] if self.options.pod_selector else []
         pods = self.kubectl.run(words + ["--request-timeout=30s"])
         if pods.rc != 0:
-            reason = one_line(pods.err, pods.out)
-            return "an answer of Kubernetes about the pods on the node %s (%s)" % (self.name, reason)
+            return self.silence(one_line(pods.err, pods.out))
         if refused and not bare_pods_are_ending(pods.out):
             raise DrainError(explain_refusal(self.name, answer.err or answer.out))
         return describe_pods(self.name, parse_pods(pods.out), output)
+
+    def silence(self, reason: str) -> str:
+        """What a drain waits for while nothing is known about its pods."""
+        return "an answer of the API server about the node %s (%s)" % (self.name, reason.rstrip("."))

@@ -11,6 +11,7 @@ import pytest
 from gpu_ready.base import host
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
+from gpu_ready.cluster import kubectl as kubectl_module
 from gpu_ready.cluster import objects, verify_pods
 from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 
@@ -92,9 +93,28 @@ def test_the_log_of_a_failed_test_pod_is_shortened(tmp_path: Path) -> None:
     assert [word for word in call if word.startswith("--limit-bytes=")]
 
 
-@pytest.mark.parametrize("answer", [{"kind": "List", "items": 7}, {"kind": "List", "items": [7]}, {"metadata": 7}])
+WRONG: tuple[dict[str, Any], ...] = (
+    {"metadata": {"labels": 7}}, {"metadata": {"name": "n1", "annotations": [7]}}, {"spec": None}, {"status": 7},
+    {"status": {"conditions": {"type": "Ready"}}}, {"status": {"containerStatuses": [7]}}, {"spec": {"containers": 7}},
+    {"status": {"containerStatuses": [{"state": {"waiting": "x"}}]}}, {"spec": {"selector": "x"}}, {},
+)  # fmt: skip
+"""Objects of another form than those of Kubernetes."""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"kind": "List", "items": 7}, {"kind": "List", "items": [7]}, {"metadata": 7}]
+    + [{"kind": "List", "items": [one]} for one in WRONG],
+)
 def test_an_answer_of_another_form_is_an_error_with_a_remedy(tmp_path: Path, answer: Any) -> None:
     with pytest.raises(GpuReadyError, match="an object that cannot exist .*gpu_kubernetes_kubeconfig"):
+        kubectl_of(tmp_path, {"nodes": answer}).get("nodes")
+
+
+def test_an_answer_of_empty_objects_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubectl_module, "MOST_VALUES", 1000)
+    answer = {"kind": "List", "items": [{}] * 1002}
+    with pytest.raises(GpuReadyError, match="kubectl get nodes: its output is no JSON, or too large"):
         kubectl_of(tmp_path, {"nodes": answer}).get("nodes")
 
 

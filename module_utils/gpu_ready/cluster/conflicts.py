@@ -57,5 +57,5 @@ def running_nodes(kubectl: Kubectl, daemonset: Value) -> List[str]:
     selector = ",".join("%s=%s" % pair for pair in sorted(labels.items()))
     if not selector:
         return []
-    pods = kubectl.get("pods", "--namespace=" + daemonset["metadata"]["namespace"], "--selector=" + selector)
+    pods = kubectl.get("pods", "--namespace=%s" % daemonset["metadata"].get("namespace", ""), "--selector=" + selector)
     return [str(pod.get("spec", {}).get("nodeName", "")) for pod in pods]

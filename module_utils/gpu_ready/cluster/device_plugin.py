@@ -8,7 +8,7 @@ then, and behind a pod that never starts, the earlier plugins offer their GPUs a
 from typing import List, NamedTuple, Optional
 
 from .kubectl import Kubectl, Value
-from .pods import is_ending, is_ready, reason
+from .pods import is_ending, is_ready, reason, short
 
 NAMESPACE = "kube-system"
 NAME = "gpu-ready-device-plugin"
@@ -62,7 +62,11 @@ def is_current(daemonset: Value, pod: Value) -> bool:
 
 def describe(pod: Value) -> str:
     """A pod of the device plugin, with the reason for which it does not run and what to do."""
-    name = "pod %s/%s on %s" % (NAMESPACE, pod["metadata"]["name"], pod.get("spec", {}).get("nodeName", "no node"))
+    name = "pod %s/%s on %s" % (
+        NAMESPACE,
+        pod["metadata"]["name"],
+        short(pod.get("spec", {}).get("nodeName", "no node")),
+    )
     if is_ending(pod):
         return name + " (it was deleted)"
     return "%s (%s). %s" % (name, reason(pod) or "no reason given", REMEDY)

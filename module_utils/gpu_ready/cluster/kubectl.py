@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import reprlib
 import tempfile
 from typing import Any, Dict, List, NamedTuple
 
@@ -28,6 +29,25 @@ NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)?\Z")
 """Names that the API server accepts of the kinds used here, and "" for an object without namespace
 (kubernetes.io/docs/concepts/overview/working-with-objects/names)."""
 KIND = re.compile(r"[A-Za-z0-9]{0,63}\Z")
+VALUES: Value = {}
+OBJECTS: List[Value] = [{}]
+FORM: Value = {
+    "metadata": {"labels": VALUES, "annotations": VALUES, "managedFields": OBJECTS},
+    "spec": {
+        "containers": [{"resources": {"limits": VALUES}}],
+        "selector": {"matchLabels": VALUES},
+        "template": {"spec": {"containers": OBJECTS}},
+    },
+    "status": {
+        "conditions": OBJECTS,
+        "allocatable": VALUES,
+        "containerStatuses": [{"state": {"waiting": VALUES, "terminated": VALUES}}],
+    },
+    "serverVersion": VALUES,
+}
+"""What is a mapping and what a list of mappings, as far as it is read. Lists and mappings of values may be null."""
+MOST_VALUES = 10_000_000
+"""Values in an answer: an answer of empty objects would take 25 times its size. A node has about 600."""
 FORBIDDEN = re.compile(r" is forbidden: User ")
 """The server's message about a missing right (forbiddenMessage in responsewriters/errors.go of k8s.io/apiserver), which
 is all that kubectl drain prints of a refused eviction. Evictions in a namespace that ends are forbidden, too."""
@@ -99,19 +119,22 @@ class Kubectl:
         if answer.rc != 0:
             raise failure(words, answer)
         try:
+            if answer.out.count(",") > MOST_VALUES:
+                raise ValueError("more than %d values" % MOST_VALUES)
             value = parse_json(answer.out) if answer.out.strip() else {}
         except ValueError:
             raise GpuReadyError(
-                "kubectl %s: its output is no JSON. Check this kubectl." % " ".join(words[:2])
+                "kubectl %s: its output is no JSON, or too large. Check this kubectl." % " ".join(words[:2])
             ) from None
-        return check_names(words, value) if isinstance(value, dict) else {}
+        return check_objects(words, value) if isinstance(value, dict) else {}
 
     def get(self, *words: str) -> List[Value]:
         """Objects that `kubectl get` returns, without those that do not exist."""
         answer = self.read(["get"] + list(words) + ["--ignore-not-found", "--output=json", "--request-timeout=30s"])
-        if answer.get("kind", "").endswith("List") and "items" in answer:
-            return list(answer["items"] or [])
-        return [answer] if answer else []
+        found = objects_of(answer)
+        if [one for one in found if not one.get("metadata", {}).get("name")]:
+            raise impossible(list(words), "an object without a name")
+        return found
 
     def with_objects(self, words: List[str], objects: List[Value], more: List[str]) -> Value:
         """What kubectl prints as JSON for objects that it reads from a file."""
@@ -124,23 +147,43 @@ class Kubectl:
             return self.read(words + ["--filename=" + handle.name, "--output=json"] + more, limit)
 
 
-def check_names(words: List[str], answer: Value) -> Value:
+def objects_of(answer: Value) -> List[Value]:
+    """The objects in an answer of kubectl: a list, one object, or nothing."""
+    if "items" in answer and str(answer.get("kind", "")).endswith("List"):
+        return list(answer["items"] or [])
+    return [answer] if answer else []
+
+
+def check_objects(words: List[str], answer: Value) -> Value:
     """Return an answer whose objects can exist. kubectl does not check them: a name could be one of its options."""
     items = answer.get("items") or []
     for one in [answer] + (items if isinstance(items, list) else [items]):
-        metadata = one.get("metadata", {}) if isinstance(one, dict) else None
-        shown = one  # type: Any
-        if isinstance(metadata, dict):
-            shown = [
-                str(text) for text in (one.get("kind", ""), metadata.get("name", ""), metadata.get("namespace", ""))
-            ]
-            if KIND.match(shown[0]) and NAME.match(shown[1]) and NAME.match(shown[2]):
-                continue
-        raise GpuReadyError(
-            "kubectl %s: the API server names an object that cannot exist (%s). Check that gpu_kubernetes_kubeconfig "
-            "and gpu_kubernetes_context name your cluster." % (" ".join(words[:2]), repr(shown)[:LONGEST_REASON])
-        )
+        if not has_form(one, FORM):
+            raise impossible(words, reprlib.repr(one))
+        metadata = one.get("metadata", {})
+        shown = [str(text) for text in (one.get("kind", ""), metadata.get("name", ""), metadata.get("namespace", ""))]
+        if not (KIND.match(shown[0]) and NAME.match(shown[1]) and NAME.match(shown[2])):
+            raise impossible(words, repr(shown))
     return answer
+
+
+def has_form(value: Any, form: Any) -> bool:
+    """Whether mappings and lists are where ``form`` has them."""
+    if isinstance(form, list):
+        return isinstance(value, list) and all(has_form(one, form[0]) for one in value)
+    return isinstance(value, dict) and all(
+        has_form(value[key], part)
+        for key, part in form.items()
+        if key in value and (value[key] is not None or part not in (VALUES, OBJECTS))
+    )
+
+
+def impossible(words: List[str], shown: str) -> GpuReadyError:
+    """The error for an answer that no API server gives."""
+    return GpuReadyError(
+        "kubectl %s: the API server names an object that cannot exist (%s). Check that gpu_kubernetes_kubeconfig "
+        "and gpu_kubernetes_context name your cluster." % (" ".join(words[:2]), shown[:LONGEST_REASON])
+    )
 
 
 def failure(words: List[str], answer: Result) -> GpuReadyError:

@@ -9,7 +9,7 @@ import json
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ..base.errors import GpuReadyError
-from .kubectl import Kubectl, Value, failure, names
+from .kubectl import Kubectl, Value, failure, names, objects_of
 
 MANAGER = "gpu-ready"
 OWNER_LABEL = "app.kubernetes.io/managed-by"
@@ -102,7 +102,7 @@ def apply(kubectl: Kubectl, desired: List[Value], check: bool) -> List[Change]:
     objects = usable(live, desired)
     if not objects:
         return []
-    changes = find_changes(live, items(server_side(kubectl, objects, ["--dry-run=server"])))
+    changes = find_changes(live, objects_of(server_side(kubectl, objects, ["--dry-run=server"])))
     if changes and not check:
         server_side(kubectl, objects, [])
     return changes
@@ -110,7 +110,7 @@ def apply(kubectl: Kubectl, desired: List[Value], check: bool) -> List[Change]:
 
 def live_objects(kubectl: Kubectl, desired: List[Value]) -> List[Value]:
     words = ["get", "--ignore-not-found", "--request-timeout=30s"]
-    return items(kubectl.with_objects(words, desired, []))
+    return objects_of(kubectl.with_objects(words, desired, []))
 
 
 def server_side(kubectl: Kubectl, objects: List[Value], more: List[str]) -> Value:
@@ -141,13 +141,6 @@ def conflicting(kubectl: Kubectl, words: List[str], objects: List[Value]) -> str
     return "an object"
 
 
-def items(answer: Value) -> List[Value]:
-    """The objects in an answer of kubectl: a list, one object, or nothing."""
-    if "items" in answer and str(answer.get("kind", "")).endswith("List"):
-        return list(answer["items"] or [])
-    return [answer] if answer else []
-
-
 def remove(kubectl: Kubectl, nodes: List[str], check: bool) -> Tuple[List[Change], List[str]]:
     """Remove the labels from nodes and, if no other node has some, what is gpu-ready's in the cluster.
 
@@ -157,7 +150,7 @@ def remove(kubectl: Kubectl, nodes: List[str], check: bool) -> Tuple[List[Change
     changes = [
         Change(describe(node), without_server_fields(node), {})
         for node in labelled
-        if node["metadata"]["name"] in nodes
+        if node["metadata"].get("name") in nodes
     ]
     others = [name for name in names(labelled) if name not in nodes]
     owned = [] if others else kubectl.get(KINDS, "--all-namespaces", "--selector=%s=%s" % (OWNER_LABEL, MANAGER))
@@ -170,7 +163,7 @@ def remove(kubectl: Kubectl, nodes: List[str], check: bool) -> Tuple[List[Change
         answer = kubectl.run(words + (["--namespace=" + namespace] if namespace else []), LIMIT)
         if answer.rc != 0:
             raise failure(words, answer)
-    bare = [bare_node(node["metadata"]["name"]) for node in labelled if node["metadata"]["name"] in nodes]
+    bare = [bare_node(node["metadata"]["name"]) for node in labelled if node["metadata"].get("name") in nodes]
     if bare:
         server_side(kubectl, bare, [])
     return changes, others

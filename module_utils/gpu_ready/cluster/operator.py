@@ -6,11 +6,12 @@ from typing import List, Optional, Tuple
 from ..base.errors import GpuReadyError
 from .kubectl import Kubectl
 from .objects import KINDS, MANAGER, OWNER_LABEL, describe
+from .pods import short
 
 DRA_KUBERNETES = (1, 34, 2)
 """For resource.k8s.io/v1 as the driver uses it: gpu-operator/dra-intro-install.rst of NVIDIA/cloud-native-docs."""
 DRA_DRIVER = 580
-VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
 
 def parse_version(text: str) -> Optional[Tuple[int, int, int]]:
@@ -27,7 +28,8 @@ def check(kubectl: Kubectl) -> str:
             "%s: gpu_kubernetes: device_plugin applied it, and the Operator has its own device plugin. Remove it with "
             "gpu_kubernetes: none, then run again." % describe(owned[0])
         )
-    return str(kubectl.read(["version", "--output=json"]).get("serverVersion", {}).get("gitVersion", ""))
+    version = (kubectl.read(["version", "--output=json"]).get("serverVersion") or {}).get("gitVersion", "")
+    return short(version) if version else ""
 
 
 def check_dra(server: str, drivers: List[str], has_cdi: bool) -> None:

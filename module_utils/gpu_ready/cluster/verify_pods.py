@@ -121,7 +121,7 @@ def check_node(node: NodeRequest, state: Optional[Value], missing: str) -> Optio
         return NodeVerdict(
             "waiting",
             "allocatable %s is %s, but %d are expected (%d verified GPUs): look at the device plugin's log and the "
-            "kubelet's" % (RESOURCE, offered, expected, len(node.gpus)),
+            "kubelet's" % (RESOURCE, short(offered), expected, len(node.gpus)),
         )
     return None
 
@@ -131,7 +131,7 @@ def requested(item: Value) -> int:
     if item.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return 0
     limits = [(one.get("resources") or {}).get("limits") or {} for one in item.get("spec", {}).get("containers") or []]
-    return sum(int(limit[RESOURCE]) for limit in limits if re.match(r"\d+\Z", str(limit.get(RESOURCE, ""))))
+    return sum(int(limit[RESOURCE]) for limit in limits if re.match(r"\d{1,9}\Z", str(limit.get(RESOURCE, ""))))
 
 
 def create(kubectl: Kubectl, node: NodeRequest, options: PodOptions) -> NodeVerdict:
@@ -159,7 +159,9 @@ def check_pods(kubectl: Kubectl, node: NodeRequest, pods: List[Value]) -> NodeVe
             why = reason(one) or short(log(kubectl, name))
             return NodeVerdict("failed", "the test pod %s failed: %s" % (name, why))
         if phase != "Running":
-            return NodeVerdict("waiting", "the test pod %s is %s: %s" % (name, phase, reason(one) or "no reason given"))
+            return NodeVerdict(
+                "waiting", "the test pod %s is %s: %s" % (name, short(phase), reason(one) or "no reason given")
+            )
         seen[name] = UUID.findall(log(kubectl, name))
         if not seen[name]:
             return NodeVerdict("waiting", "nvidia-smi in the test pod %s has listed no GPU yet" % name)

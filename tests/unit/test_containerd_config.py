@@ -1,5 +1,6 @@
 """containerd's files: where keys are written by version, their form, refusals, and their removal."""
 
+import json
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -85,6 +86,24 @@ def test_the_file_is_read_after_those_that_config_toml_imports_already() -> None
     swapped = config.ConfigFile(config.MAIN, main.replace("imports = [", f'imports = ["{config.DROP_IN}", '))
     with pytest.raises(config.ConfigError, match="site.toml, read after .*99-gpu-ready.toml, sets"):
         edits.plan_edits(NEW, [swapped, site], "toolkit", True, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "ours", "edited", "left"),
+    [
+        (None, [config.DROP_IN], ["/x.toml", config.DROP_IN], ["/x.toml"]),
+        (None, [edits.EARLIER], ["/x.toml", edits.EARLIER], ["/x.toml"]),
+        (None, [edits.EARLIER], [edits.EARLIER], None),
+        ([edits.EARLIER], [edits.EARLIER], [edits.EARLIER], [edits.EARLIER]),
+        (None, [config.DROP_IN], [edits.EARLIER, config.DROP_IN], [edits.EARLIER]),  # nvidia-ctk's
+    ],
+)
+def test_only_our_own_imports_are_reverted_in_a_file_that_was_edited_since(
+    given: Any, ours: list[str], edited: list[str], left: Any
+) -> None:
+    after, now = (f"version = 3\nimports = {json.dumps(one)}\n" for one in (ours, edited))
+    text = edits.revert_keys(now + "root = '/srv'\n", "version = 3\n", after, [(edits.IMPORTS, given)])
+    assert tomllib.loads(text or "").get("imports") == left
 
 
 @pytest.mark.parametrize(("engine", "version"), [(OLD, 2), (NEW, 3)])

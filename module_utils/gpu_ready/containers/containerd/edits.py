@@ -28,6 +28,8 @@ RUNTIME = "/usr/bin/nvidia-container-runtime"
 SHIM = "io.containerd.runc.v2"
 CDI_DIRECTORY = "/etc/cdi"
 IMPORTS = ("imports",)
+EARLIER = "/etc/containerd/conf.d/*.toml"
+"""What gpu-ready imported before DROP_IN."""
 FIRST_CDI = (1, 7)
 FIRST_MERGE = (2, 0)
 PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
@@ -301,7 +303,9 @@ def revert_keys(text: str, before: Optional[str], after: Optional[str], record: 
     for path, old in record:
         now = toml.get_value(value, path)
         if path == IMPORTS and isinstance(now, list):
-            old = [one for one in now if one != DROP_IN] or None
+            ours = EARLIER in (after or "") and EARLIER not in (old or [])
+            own = [DROP_IN, EARLIER] if ours else [DROP_IN]
+            old = [one for one in now if one not in own] or None
         if now is not None and now != old:
             changed.append((path, old))
     return _restore_keys(text, changed)

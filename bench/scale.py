@@ -111,6 +111,7 @@ def run_with(names: int, address: str, directory: Path, template: Path) -> Measu
     control = "ansible_control_path=%(directory)s/{{ inventory_hostname }}"
     inventory.write_text(f"[gpu_hosts]\n{lines}\n{shared}{control}\n", encoding="utf-8")
     command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/audit.yml", "-i", str(inventory)]
+    command += ["-e", f"gpu_report_directory={directory}/reports"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(
         [*command, "--forks", "8"],
@@ -251,7 +252,10 @@ def measure_rollout(host: str, version: str) -> dict[str, float | str]:
             "ANSIBLE_CALLBACKS_ENABLED": "record",
             "GPU_READY_TEST_EVENTS": str(file),
         }
-        settings = json.dumps({"nvidia_driver_version": version, "gpu_upgrade_soak": 0})
+        reports = str(Path(directory, "reports"))
+        settings = json.dumps(
+            {"nvidia_driver_version": version, "gpu_upgrade_soak": 0, "gpu_report_directory": reports}
+        )
         command = [str(Path(sys.executable).parent / "ansible-playbook"), "playbooks/upgrade_drivers.yml"]
         counter, began = account(host), time.time()
         usage: list[tuple[float, float]] = []

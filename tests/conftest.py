@@ -1,6 +1,7 @@
 """What every test needs: the code under test as a host imports it, and the path of the shared corpus."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -28,3 +29,18 @@ def no_manifest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         return lock(path, **limits)
 
     monkeypatch.setattr(manifest_notes, "lock_manifest", refuse)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_reports_in_this_checkout() -> Iterator[None]:
+    """Fail if a test wrote into the reports of the checkout, where those of a user's last run are."""
+    before = reports_of_checkout()
+    yield
+    written = sorted(name for name, _ in reports_of_checkout() ^ before)
+    assert not written, f"a test wrote reports/{written[0]}: give its playbook a gpu_report_directory of its own"
+
+
+def reports_of_checkout() -> set[tuple[str, int]]:
+    """Return the files there with the time of their last change."""
+    directory = ROOT / "reports"
+    return {(path.name, path.stat().st_mtime_ns) for path in directory.iterdir()} if directory.is_dir() else set()

@@ -22,9 +22,10 @@ def refused(directory: Path, playbook: str, output: str) -> str:
         (directory / name).chmod(0o755)
     variables = f"ansible_connection=ssh ansible_ssh_executable={directory}/ssh ansible_become_exe={directory}/sudo"
     (directory / "hosts").write_text(f"gpu1 ansible_user=gpu ansible_python_interpreter={sys.executable} {variables}\n")
+    reports = f"gpu_report_directory={directory}/reports"
     done = subprocess.run(
-        [PROGRAM, "-i", str(directory / "hosts"), str(ROOT / "playbooks" / playbook)],
-        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
+        [PROGRAM, "-i", str(directory / "hosts"), str(ROOT / "playbooks" / playbook), "-e", reports],
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     return " ".join(done.stdout.split())
 

@@ -193,6 +193,7 @@ class Fleet:
         """Run the playbook."""
         common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
         variables = "\n".join(["", "[all:vars]", *common.split(), "gpu_upgrade_soak=0"])
+        variables += f"\ngpu_report_directory={self.directory}/reports"
         (self.directory / "hosts").write_text("\n".join(self.hosts) + variables + "\n")
         environment = os.environ | {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),

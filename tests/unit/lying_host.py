@@ -128,7 +128,8 @@ def run_playbook(
     """
     limited = ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "sh"] if limit_kib else []
     inventory = directory / "hosts.json"
-    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    variables = {"gpu_report_directory": str(directory / "reports")}
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
     return subprocess.run(

@@ -33,7 +33,8 @@ HELD = """- hosts: all
 def start(directory: Path, playbook: Path, hosts: dict[str, dict[str, Any]], **more: str) -> subprocess.Popen[bytes]:
     """Start a run with a process group of its own; its output is written to a file."""
     inventory = directory / "hosts.json"
-    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    variables = {"gpu_report_directory": str(directory / "reports")}
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(directory / "ansible")}
     with (directory / "output").open("wb") as output:

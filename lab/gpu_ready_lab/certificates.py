@@ -59,7 +59,7 @@ def _make_authority(directory: Path) -> None:
                 "-subj", "/CN=gpu-ready lab, answers for vendors/O=gpu-ready lab",
                 "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", str(key), "-out", str(certificate),
             ],
-            limit=60, what="make the lab's certificate authority",
+            limit=180, what="make the lab's certificate authority",
         )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def _make_server(directory: Path, names: Sequence[str]) -> None:
                 OPENSSL, "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=gpu-ready lab", "-keyout", str(key),
                 "-out", str(request),
             ],
-            limit=60, what="make a key for the vendors' names",
+            limit=180, what="make a key for the vendors' names",
         )  # fmt: skip
         certificate = run(
             [
@@ -80,7 +80,7 @@ def _make_server(directory: Path, names: Sequence[str]) -> None:
                 "-CAkey", str(directory / AUTHORITY_KEY), "-set_serial", str(int.from_bytes(os.urandom(8), "big")),
                 "-days", str(DAYS), "-sha256", "-extfile", str(extensions),
             ],
-            limit=60, what="make a certificate for the vendors' names",
+            limit=180, what="make a certificate for the vendors' names",
         )  # fmt: skip
         new.write_text(certificate + key.read_text())
 

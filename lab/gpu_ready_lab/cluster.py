@@ -18,7 +18,7 @@ PACKAGES = ("containerd", "runc", "containernetworking-plugins", "iptables", "op
 SERVER_PACKAGES = ("etcd-server",)
 SHARE = "usr/local/share/gpu-ready-lab"
 PLUGIN_IMAGE = "gpu-ready-lab/device-plugin:1"
-READY_LIMIT = 240
+READY_LIMIT = 600
 
 
 def kubeconfig(fleet: str) -> Path:
@@ -51,7 +51,7 @@ def start(hosts: Sequence[Running]) -> Path:
         _copy(host, programs, files, _tokens(names, token) if host is server else "")
         arguments = (host.address, server.address, str(number), token)
         engine.docker(
-            "exec", host.container, f"/{SHARE}/host", *arguments, limit=300, what=f"start Kubernetes on {host.host}"
+            "exec", host.container, f"/{SHARE}/host", *arguments, limit=900, what=f"start Kubernetes on {host.host}"
         )
     path = kubeconfig(server.fleet)
     text = engine.docker("exec", server.container, "cat", "/etc/kubernetes/admin.conf")
@@ -96,17 +96,17 @@ def _copy(host: Running, programs: Path, files: dict[str, tuple[bytes, int]], to
     install = f"apt-get -qq update && apt-get -qq -y --no-install-recommends install {names}"
     install = f"dpkg -s {names} >/dev/null 2>&1 || ({install})"
     command = ("exec", "--env", "DEBIAN_FRONTEND=noninteractive", host.container, "sh", "-c", install)
-    engine.docker(*command, limit=600, what=f"install {names} on {host.host}")
+    engine.docker(*command, limit=1800, what=f"install {names} on {host.host}")
     for name in kubernetes.PROGRAMS:
         if name.startswith("kube") and (tokens or name == "kubelet"):
-            engine.docker("cp", str(programs / name), f"{host.container}:/usr/local/bin/{name}", limit=120)
+            engine.docker("cp", str(programs / name), f"{host.container}:/usr/local/bin/{name}", limit=360)
     own: dict[str, tuple[bytes | str, int]] = {
         **files,
         f"{SHARE}/host": ((kubernetes.SOURCES / "host").read_bytes(), 0o755),
     }
     if tokens:
         own["etc/kubernetes/tokens.csv"] = (tokens, 0o600)
-    engine.docker("cp", "-", f"{host.container}:/", stdin=images.pack(own), limit=120)
+    engine.docker("cp", "-", f"{host.container}:/", stdin=images.pack(own), limit=360)
 
 
 def _images(programs: Path) -> dict[str, bytes]:

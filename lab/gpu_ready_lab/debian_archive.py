@@ -96,13 +96,13 @@ class Archive:
                 say(f"reading the package lists of Debian's suite {self.suite}")
                 self._run(
                     ["/usr/bin/apt-get", "-q", "update", "--error-on=any"],
-                    limit=300,
+                    limit=900,
                     what=f"read the lists of {self.suite}",
                 )
                 stamp.touch()
             shown = self._run(
                 ["/usr/bin/apt-cache", "show", "--no-all-versions", package],
-                limit=60,
+                limit=180,
                 what=f"find {package} in {self.suite}",
             )
             found = re.search(r"^Filename: .*/([^/\n]+)$", shown, re.MULTILINE)
@@ -118,7 +118,7 @@ class Archive:
             with tempfile.TemporaryDirectory(dir=self.root) as directory:
                 self._run(
                     ["/usr/bin/env", f"--chdir={directory}", "/usr/bin/apt-get", "-q", "download", package],
-                    limit=600,
+                    limit=1800,
                     what=f"download {package} of {self.suite}",
                 )
                 deb = next(Path(directory).glob("*.deb"))
@@ -129,7 +129,7 @@ class Archive:
 def unpacked(deb: Path) -> Iterator[Path]:
     """A temporary directory with the files of a package."""
     with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
-        run(["/usr/bin/dpkg-deb", "--extract", str(deb), directory], limit=120, what=f"unpack {deb.name}")
+        run(["/usr/bin/dpkg-deb", "--extract", str(deb), directory], limit=360, what=f"unpack {deb.name}")
         yield Path(directory)
 
 

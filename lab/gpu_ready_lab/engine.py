@@ -21,6 +21,7 @@ PIDS = {"dockerd": paths.STATE / "dockerd.pid", "containerd": paths.STATE / "con
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 INOTIFY_NEEDED = 8192
 CGROUP = "/gpu-ready-lab"
+ANSWER_LIMIT = 120
 DOCKER = "/usr/bin/docker"  # by full path: another client may come first on PATH
 
 # What a lab machine needs: program -> package.
@@ -68,15 +69,15 @@ def _install(packages: list[str]) -> None:
         policy.write_text("#!/bin/sh\n# gpu-ready lab: packages it installs start no service\nexit 101\n")
         policy.chmod(0o755)
     try:
-        apt = ["/usr/bin/apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120", "--no-install-recommends"]
-        run([*apt, "update"], limit=300, what="update the package lists", env=env)
-        run([*apt, "install", *packages], limit=900, what=f"install {' '.join(packages)}", env=env)
+        apt = ["/usr/bin/apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=600", "--no-install-recommends"]
+        run([*apt, "update"], limit=900, what="update the package lists", env=env)
+        run([*apt, "install", *packages], limit=2700, what=f"install {' '.join(packages)}", env=env)
     finally:
         if ours:
             policy.unlink()
 
 
-def docker(*arguments: str, limit: float = 60, what: str = "", stdin: bytes | None = None) -> str:
+def docker(*arguments: str, limit: float = 300, what: str = "", stdin: bytes | None = None) -> str:
     """Run the docker client against the lab's engine and return what it printed."""
     return run(
         [DOCKER, "-H", f"unix://{SOCKET}", *arguments],
@@ -87,8 +88,8 @@ def docker(*arguments: str, limit: float = 60, what: str = "", stdin: bytes | No
 
 
 def answers() -> bool:
-    """True if the lab's engine runs."""
-    return SOCKET.exists() and succeeds([DOCKER, "-H", f"unix://{SOCKET}", "version"])
+    """True if the lab's engine runs. Only slow is not ended: `start` would end it with its hosts."""
+    return SOCKET.exists() and succeeds([DOCKER, "-H", f"unix://{SOCKET}", "version"], limit=ANSWER_LIMIT)
 
 
 def has_containers() -> bool:
@@ -130,7 +131,7 @@ def _start() -> bool:
             "-o", f"com.docker.network.bridge.name={paths.BRIDGE}", paths.NETWORK,
             what=f"make the network {paths.SUBNET} (is it in use on this machine?)",
         )  # fmt: skip
-    wait_for(_has_address, limit=10, what=f"address {paths.ADDRESS} on {paths.BRIDGE}")
+    wait_for(_has_address, limit=60, what=f"address {paths.ADDRESS} on {paths.BRIDGE}")
     return not ran
 
 
@@ -151,7 +152,7 @@ def _restore_limits() -> None:
 
 
 def _has_address() -> bool:
-    return f" {paths.ADDRESS}/" in run(["/usr/sbin/ip", "-o", "addr", "show"], limit=10, what="list addresses")
+    return f" {paths.ADDRESS}/" in run(["/usr/sbin/ip", "-o", "addr", "show"], limit=30, what="list addresses")
 
 
 def _start_processes() -> None:
@@ -200,7 +201,7 @@ def _spawn(name: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
 def _wait(name: str, process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
     """Wait until a process that was just started is ready; if it ends, raise an error with the end of its log."""
     log = paths.STATE / f"{name}.log"
-    wait_for(lambda: ready() or process.poll() is not None, limit=60, what=f"{name} (its log: {log})")
+    wait_for(lambda: ready() or process.poll() is not None, limit=180, what=f"{name} (its log: {log})")
     if not ready():
         words = "\n  ".join(log.read_text(errors="replace").strip().splitlines()[-5:])
         raise LabError(f"{name} ended at once; the end of {log} is:\n  {words}")
@@ -234,7 +235,7 @@ def stop() -> None:
     if miscounted:
         (paths.cache() / NETWORKS).unlink()
     if Path(f"/sys/class/net/{paths.BRIDGE}").exists():
-        run(["/usr/sbin/ip", "link", "delete", paths.BRIDGE], limit=10, what=f"delete {paths.BRIDGE}")
+        run(["/usr/sbin/ip", "link", "delete", paths.BRIDGE], limit=30, what=f"delete {paths.BRIDGE}")
     _unmount_below(paths.STATE)
     _unmount_below(paths.cache())
     _remove_control_groups()
@@ -248,9 +249,9 @@ def _stop_processes() -> None:
             continue
         say(f"stopping {name}")
         os.kill(pid, signal.SIGTERM)
-        if not _ends(name, 30):
+        if not _ends(name, 90):
             os.kill(pid, signal.SIGKILL)
-            if not _ends(name, 10):
+            if not _ends(name, 30):
                 raise LabError(f"{name} (process {pid}) cannot be ended")
 
 
@@ -276,7 +277,7 @@ def _remove_control_groups() -> None:
 def _unmount_below(directory: Path) -> None:
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     for point in sorted((p for p in points if p.startswith(f"{directory}/")), reverse=True):
-        run(["/usr/bin/umount", "--lazy", point], limit=10, what=f"unmount {point}")
+        run(["/usr/bin/umount", "--lazy", point], limit=30, what=f"unmount {point}")
 
 
 def remove_state() -> None:

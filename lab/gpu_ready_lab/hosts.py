@@ -31,7 +31,12 @@ KEY = "id_ed25519"
 LABEL = "gpu-ready-lab.fleet"
 OFF = ("exited", "created", "dead")
 """States of a host that does not run, in docker's words."""
-BOOT_LIMIT = 120
+BOOT_LIMIT = 360
+BOOTED = """
+[ -e /run/sshd.pid ] || exit 1
+case $(systemctl is-system-running) in running | degraded) ;; *) exit 1 ;; esac
+"""
+"""True once sshd answers and every unit of the boot has started or failed (systemctl(1), is-system-running)."""
 ENGINES = ("docker", "containers", "containerd")
 """Directories of /var/lib with layers of images: an overlay over the host's own overlay is refused by the kernel."""
 PARALLEL = 4
@@ -89,7 +94,7 @@ def volume(name: str, engine_name: str) -> Path:
 def copy_directory(source: Path, target: Path) -> None:
     """Copy a directory's content with owners, device nodes and the extended attributes of overlays."""
     target.mkdir(parents=True, exist_ok=True)
-    run(["/usr/bin/cp", "-a", f"{source}/.", str(target)], limit=300, what=f"copy {source} to {target}")
+    run(["/usr/bin/cp", "-a", f"{source}/.", str(target)], limit=900, what=f"copy {source} to {target}")
 
 
 def container(fleet: str, host: str) -> str:
@@ -172,7 +177,7 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
 
     def start(host: Host) -> None:
         if host.name not in present or present[host.name].state != "running":
-            engine.docker("start", container(fleet.name, host.name), limit=120, what=f"start the host {host.name}")
+            engine.docker("start", container(fleet.name, host.name), limit=360, what=f"start the host {host.name}")
         wait_booted(container(fleet.name, host.name), host.name)
         if host.name not in present:
             _preinstall(container(fleet.name, host.name), host)
@@ -241,7 +246,7 @@ def ssh_key(fleet: str) -> str:
     if not key.exists():
         run(
             ["/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gpu-ready lab {fleet}", "-f", str(key)],
-            limit=20,
+            limit=60,
             what="make an SSH key",
         )
     return key.with_suffix(".pub").read_text()
@@ -312,13 +317,13 @@ def _create(
 
 
 def wait_booted(name: str, host: str) -> None:
-    """Wait until a host's sshd answers; the error for a host that does not boot has the end of its console."""
+    """Wait for the end of a host's boot; the error for a host that does not boot has the end of its console."""
     exec_ = [engine.DOCKER, "-H", f"unix://{engine.SOCKET}", "exec", name]
     try:
         wait_for(
-            lambda: succeeds([*exec_, "test", "-e", "/run/sshd.pid"]),
+            lambda: succeeds([*exec_, "sh", "-c", BOOTED]),
             limit=BOOT_LIMIT,
-            what=f"sshd on the host {host}",
+            what=f"sshd and the end of the boot on the host {host}",
             pause=0.3,
         )
     except LabError as error:
@@ -369,7 +374,7 @@ def power_on(running: Running) -> None:
         vms.start(running.fleet, running.host)
         vms.wait_booted(running.fleet, running.host)
         return
-    engine.docker("start", running.container, limit=120, what=f"start {running.host}")
+    engine.docker("start", running.container, limit=360, what=f"start {running.host}")
     wait_booted(running.container, running.host)
 
 
@@ -386,9 +391,9 @@ def remove(which: Iterable[Running]) -> None:
     containers = [r for r in everything if r.kind == "container"]
     if not containers:
         return
-    engine.docker("rm", "-f", "-v", *(r.container for r in containers), limit=300, what="remove the lab's hosts")
+    engine.docker("rm", "-f", "-v", *(r.container for r in containers), limit=900, what="remove the lab's hosts")
     volumes = set(engine.docker("volume", "ls", "-q").split()) & {
         f"{r.container}-{e}" for r in containers for e in ENGINES
     }
     if volumes:
-        engine.docker("volume", "rm", "-f", *sorted(volumes), limit=300, what="remove the hosts' volumes")
+        engine.docker("volume", "rm", "-f", *sorted(volumes), limit=900, what="remove the hosts' volumes")

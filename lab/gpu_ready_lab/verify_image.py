@@ -48,9 +48,9 @@ def ensure(cache: Path, proxy: str | None = None) -> Path:
 def _root(root: Path, debs: list[Path]) -> None:
     """Lay out the root file system, with /usr merged as Debian has it."""
     for deb in debs:  # base-files first: it has the links of a merged /usr
-        run(["/usr/bin/dpkg-deb", "--extract", str(deb), str(root)], limit=120, what=f"unpack {deb.name}")
+        run(["/usr/bin/dpkg-deb", "--extract", str(deb), str(root)], limit=360, what=f"unpack {deb.name}")
     for name in LEFT_OUT:
-        run(["/usr/bin/rm", "-rf", str(root / name)], limit=60, what=f"leave out {name}")
+        run(["/usr/bin/rm", "-rf", str(root / name)], limit=180, what=f"leave out {name}")
     for name in EMPTY:
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
@@ -80,7 +80,7 @@ def _root(root: Path, debs: list[Path]) -> None:
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     (root / "etc/group").write_text("root:x:0:\n")
     (root / "etc/ld.so.conf").write_text("/usr/local/lib\n/usr/lib/x86_64-linux-gnu\n/lib/x86_64-linux-gnu\n")
-    run(["/sbin/ldconfig", "-r", str(root)], limit=60, what="make the verification image's linker cache")
+    run(["/sbin/ldconfig", "-r", str(root)], limit=180, what="make the verification image's linker cache")
 
 
 def _layer(root: Path) -> bytes:

@@ -51,7 +51,7 @@ def run_once(directory: Path, machine: dict[str, Any]) -> str:
         process = subprocess.Popen(argv(directory, machine), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     (directory / "qemu.pid").write_text(f"{process.pid}\n")
     reason = "ended"
-    wait_for(lambda: (directory / "qmp").exists() or process.poll() is not None, limit=30, what="QEMU's monitor")
+    wait_for(lambda: (directory / "qmp").exists() or process.poll() is not None, limit=90, what="QEMU's monitor")
     if process.poll() is None:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(directory / "qmp"))

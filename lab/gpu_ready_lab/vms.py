@@ -88,7 +88,7 @@ def create(fleet: str, host: Host, disk: Path, address: str, key: str, proxy: st
     own = vm_image.directory() / "hosts" / f"{fleet}-{host.name}.img"
     own.parent.mkdir(parents=True, exist_ok=True)
     (where / "share").mkdir(parents=True, exist_ok=True)
-    run(["/usr/bin/cp", "--sparse=always", "--reflink=auto", str(disk), str(own)], limit=300, what="copy a disk")
+    run(["/usr/bin/cp", "--sparse=always", "--reflink=auto", str(disk), str(own)], limit=900, what="copy a disk")
     number = int(address.rsplit(".", 1)[1])
     (where / "share/identity.tar").write_bytes(images.pack(identity(fleet, host, address, key, proxy)))
     machine = {
@@ -137,8 +137,8 @@ def start(fleet: str, host: str) -> None:
     (where / "share/host-key").unlink(missing_ok=True)
     if not Path(f"/sys/class/net/{machine['tap']}").exists():
         ip = "/usr/sbin/ip"
-        run([ip, "tuntap", "add", "dev", machine["tap"], "mode", "tap"], limit=10, what="make a network interface")
-        run([ip, "link", "set", machine["tap"], "master", paths.BRIDGE, "up"], limit=10, what=f"join {paths.BRIDGE}")
+        run([ip, "tuntap", "add", "dev", machine["tap"], "mode", "tap"], limit=30, what="make a network interface")
+        run([ip, "link", "set", machine["tap"], "master", paths.BRIDGE, "up"], limit=30, what=f"join {paths.BRIDGE}")
     environment = dict(os.environ, PYTHONPATH=str(paths.REPO / "lab"))
     with (where / "supervisor.log").open("ab") as log:
         process = subprocess.Popen(
@@ -148,7 +148,7 @@ def start(fleet: str, host: str) -> None:
     (where / "supervisor.pid").write_text(f"{process.pid}\n")
     # While a process is being started its command line is empty for a moment.
     begun = f"the start of {host} (its log: {where / 'supervisor.log'})"
-    wait_for(lambda: state(fleet, host) == "running", limit=10, what=begun)
+    wait_for(lambda: state(fleet, host) == "running", limit=60, what=begun)
 
 
 def wait_booted(fleet: str, host: str) -> None:
@@ -198,7 +198,7 @@ def kill(fleet: str, host: str) -> None:
         if pid is None:
             continue
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda name=name: _pid(where, name) is None, limit=20, what=f"the end of {name}")  # type: ignore[misc]
+        wait_for(lambda name=name: _pid(where, name) is None, limit=60, what=f"the end of {name}")  # type: ignore[misc]
 
 
 def remove(fleet: str, host: str) -> None:
@@ -207,7 +207,7 @@ def remove(fleet: str, host: str) -> None:
     machine = json.loads((where / "machine.json").read_text())
     kill(fleet, host)
     if Path(f"/sys/class/net/{machine['tap']}").exists():
-        run(["/usr/sbin/ip", "link", "delete", machine["tap"]], limit=10, what=f"delete {machine['tap']}")
+        run(["/usr/sbin/ip", "link", "delete", machine["tap"]], limit=30, what=f"delete {machine['tap']}")
     Path(machine["disk"]).unlink(missing_ok=True)
     shutil.rmtree(where)
     if not any(where.parent.iterdir()):

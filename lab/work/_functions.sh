@@ -7,16 +7,16 @@ fail() {
 }
 
 wait_until() {
-    for attempt in $(seq 60); do
+    for attempt in $(seq 300); do
         if "$@" >/dev/null 2>&1; then return; fi
         sleep 1
     done
-    fail "waited 60 s in vain for: $*"
+    fail "waited 300 s in vain for: $*"
 }
 
 # A host that was just started still loads the modules of its GPUs.
 need_driver() {
-    for attempt in $(seq 30); do
+    for attempt in $(seq 300); do
         if [ -e /dev/nvidia0 ] && [ -e /dev/nvidiactl ]; then return; fi
         sleep 1
     done

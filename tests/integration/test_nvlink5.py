@@ -11,7 +11,7 @@ FILE = "/etc/modules-load.d/gpu-ready-ib-umad.conf"
 STEPS = ["nvidia_driver.umad", "nvidia_driver.fabricmanager"]
 LOADED = "ls -d /sys/module/ib_umad /sys/module/mlx5_ib 2>/dev/null | wc -l"
 START = "systemctl reset-failed nvidia-fabricmanager; systemctl start nvidia-fabricmanager; systemctl is-active nvidia-fabricmanager"
-LOG = "journalctl --no-pager --unit nvidia-fabricmanager --output cat"
+LOG = "journalctl --sync; journalctl --no-pager --unit nvidia-fabricmanager --output cat"
 NO_MODULE = 'Kernel module "ib_umad" has not been loaded, fabric manager cannot be started'
 
 
@@ -62,6 +62,7 @@ def test_the_second_run_is_one_call_and_changes_nothing(fleet: Fleet, first: Run
 
 def test_a_reboot_loads_the_modules_before_the_fabric_manager(fleet: Fleet, first: Run) -> None:
     lab("power-cycle", f"nvlink5/{HOST}")
+    assert fleet.ssh(HOST, "systemctl is-system-running || :").strip() in ("running", "degraded")
     assert fleet.ssh(HOST, LOADED).strip() == "2"
     assert fleet.ssh(HOST, "systemctl is-active nvidia-fabricmanager").strip() == "active"
 

@@ -56,8 +56,8 @@ def installed(name: str, program: str, requirement: tuple[str, ...]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = directory / "installed"
         if not done.exists():
-            subprocess.run([program, "-m", "venv", "--clear", str(directory)], check=True, timeout=120)
+            subprocess.run([program, "-m", "venv", "--clear", str(directory)], check=True, timeout=600)
             pip = [str(directory / "bin/pip"), "install", "-q", "--disable-pip-version-check", *requirement]
-            subprocess.run(pip, check=True, timeout=600, cwd=ROOT)
+            subprocess.run(pip, check=True, timeout=1800, cwd=ROOT)
             done.touch()
     return directory / "bin"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,10 @@ from tests.integration import package_health
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(sys.executable).parent
-PLAY_LIMIT = 2400  # seconds; a first provisioning compiles NVIDIA's module on two cores
+PLAY_LIMIT = 4800
+"""Seconds of a run: a first provisioning compiles NVIDIA's module on two cores, and other tests use them too."""
+WAIT_LIMIT = 600
+"""Seconds to wait for what an idle machine does in a few."""
 CAMPAIGN = os.environ.get("GPU_READY_CAMPAIGN") == "1"
 """Whether `make campaign` runs these tests: with all hosts of the fleets, and with the tests that are marked long."""
 SAMPLE = () if CAMPAIGN else ("--sample",)
@@ -109,14 +113,14 @@ class Fleet:
 
     @property
     def reports(self) -> Path:
-        """Where the runs of this fleet write their reports; that of the demo is where users get them."""
-        return ROOT / "reports" if self.name == "demo" else self.directory / "reports"
+        """Where the runs of this fleet write their reports: those of the checkout are of its user's runs."""
+        return self.directory / "reports"
 
     def up(self) -> None:
         """Start the fleet; does nothing if it is up."""
         lab("up", *SAMPLE, f"lab/fleets/{self.name}.yml")
 
-    def ssh(self, host: str, command: str, check: bool = True, limit: int = 300) -> str:
+    def ssh(self, host: str, command: str, check: bool = True, limit: int = 1800) -> str:
         """Run a shell command on a lab host and return what it printed."""
         done = subprocess.run(
             ["/usr/bin/ssh", "-F", str(self.directory / "ssh_config"), host, command],
@@ -125,11 +129,24 @@ class Fleet:
         assert not check or done.returncode == 0, f"{host}: {command}: {done.stdout}{done.stderr}"
         return done.stdout
 
+    def wait(self, host: str, condition: str, limit: int = WAIT_LIMIT) -> None:
+        """Wait until a shell command succeeds on a host."""
+        script = f"timeout {limit} sh -c {shlex.quote(f'until {condition}; do sleep 0.2; done')} && echo came"
+        came = self.ssh(host, script, check=False, limit=limit + WAIT_LIMIT).strip().endswith("came")
+        assert came, f"{host}: waited {limit} s in vain for: {condition}"
+
+    def wait_booted(self, host: str) -> None:
+        """Wait until every unit of a host's boot has started or failed: sshd answers long before."""
+        self.wait(host, "case $(systemctl is-system-running) in running|degraded) :;; *) false;; esac")
+
     def command(self, *arguments: str, playbook: str = "site.yml") -> list[str]:
         """Return the argv of a playbook run on this fleet."""
         if self.collections:
             playbook = f"gpu_ready.nodes.{Path(playbook).stem}"
-        return [str(self.ansible / "ansible-playbook"), playbook, "-i", str(self.inventory), *arguments]
+        reports = f"gpu_report_directory={self.reports}"
+        return [
+            str(self.ansible / "ansible-playbook"), playbook, "-i", str(self.inventory), "-e", reports, *arguments,
+        ]  # fmt: skip
 
     def play(
         self,
@@ -146,7 +163,7 @@ class Fleet:
         """
         begun = time.time()
         confirmed = {"gpu_ready_uninstall": True} if playbook.endswith("/uninstall.yml") else {}
-        extra = {"gpu_report_directory": str(self.reports)} | confirmed | (extra or {})
+        extra = confirmed | (extra or {})
         if extra:
             arguments = (*arguments, "-e", json.dumps(extra))
         with tempfile.TemporaryDirectory() as directory:
@@ -227,7 +244,7 @@ def environment() -> dict[str, str]:
     return dict(os.environ, PYTHONPATH=str(ROOT / "lab"), PYTHONUNBUFFERED="1", ANSIBLE_STDOUT_CALLBACK="default")
 
 
-def lab(*arguments: str, limit: int = 1800) -> str:
+def lab(*arguments: str, limit: int = 5400) -> str:
     """Call the lab's command line and return what it printed; raises with its output when it fails."""
     done = subprocess.run(
         [str(VENV / "python"), "-m", "gpu_ready_lab", *arguments],

@@ -14,6 +14,7 @@ CACHE = "/var/cache/gpu-ready-lab/modules/"
 """Where guests see the modules that the lab had built."""
 PLAY_LIMIT = 4800
 """Seconds of a run: a quarter of an hour on an idle machine, and emulation has to share a busy one."""
+REBOOT_LIMIT = 1200
 OPTIONS = "/etc/gpu-ready-lab/pci-options"
 
 
@@ -37,12 +38,14 @@ def reboot(fleet: Fleet, host: str) -> None:
     """Reboot a guest or a lab host as its operator would, and wait until it is up."""
     before = boot_id(fleet, host)
     fleet.ssh(host, "systemctl reboot", check=False)
-    for _ in range(60):
+    end = time.monotonic() + REBOOT_LIMIT
+    while time.monotonic() < end:
         try:
             now = fleet.ssh(host, "cat /proc/sys/kernel/random/boot_id", check=False, limit=60).strip()
         except subprocess.TimeoutExpired:
             continue
         if now not in ("", before):
+            fleet.wait_booted(host)
             return
         time.sleep(3)
     raise AssertionError(f"{host} did not boot again after its reboot: `gpu_ready_lab status` shows its state")
@@ -107,7 +110,7 @@ def replace_cards(fleet: Fleet, host: str, *devices: str) -> None:
 def explain(kind: str, text: str) -> str:
     """The explanation that gpu-explain prints of an output."""
     done = subprocess.run(
-        [str(ROOT / "bin/gpu-explain"), "read", kind, "-"], input=text, capture_output=True, text=True, timeout=60,
+        [str(ROOT / "bin/gpu-explain"), "read", kind, "-"], input=text, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
     return done.stdout + done.stderr

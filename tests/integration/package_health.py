@@ -9,7 +9,7 @@ from pathlib import Path
 from gpu_ready_lab import mirror_faults, paths
 
 SCRIPT = Path(__file__).with_suffix(".sh").read_text()
-LIMIT = 180
+LIMIT = 600
 """Seconds for one host; the package manager of a guest without hardware virtualization is slow."""
 UNREACHABLE = 255
 """Exit status of ssh itself."""

@@ -15,7 +15,7 @@ if command -v apt-get >/dev/null; then
     [ -n "$sources$(newer /var/lib/dpkg)" ] || exit 0
     run apt-get check
     if [ -n "$sources" ]; then  # a first update of a bare host takes seconds
-        run apt-get -q -o APT::Update::Error-Mode=any -o DPkg::Lock::Timeout=60 update
+        run apt-get -q -o APT::Update::Error-Mode=any -o DPkg::Lock::Timeout=300 update
         run apt-get -q --simulate install tree
     fi
 elif command -v dnf >/dev/null || command -v yum >/dev/null; then

@@ -197,9 +197,7 @@ SHELLS = {"sh": "sh -eu", "bash": "bash --norc -eu", "dash": "dash -eu", "zsh": 
 
 @pytest.mark.long
 def test_login_shells_find_the_toolkit_once_in_every_shell(fleet: Fleet, playbook: str) -> None:
-    fleet.ssh(
-        DEB, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dash zsh tcsh", limit=600
-    )
+    fleet.ssh(DEB, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install dash zsh tcsh")
     for shell, call in SHELLS.items():
         word, file = ("source", "cuda.csh") if shell == "tcsh" else (".", "cuda.sh")
         for times in (1, 2):

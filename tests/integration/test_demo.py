@@ -224,7 +224,7 @@ def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, second: Any, report: An
         str(pynvml.__file__),
         f"{host}:{directory}/pynvml.py",
     ]
-    subprocess.run(copy, check=True, timeout=60)
+    subprocess.run(copy, check=True, timeout=300)
     try:
         demo.ssh(host, "rm /var/lib/gpu-ready/verified.json")
         assert demo.play("--limit", host).rc == 0

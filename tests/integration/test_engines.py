@@ -38,7 +38,7 @@ def fleet(lab_machine: None) -> Fleet:
     fleet = Fleet("engines")
     fleet.up()
     for host in HOSTS:
-        fleet.ssh(host, PREPARE, limit=900)
+        fleet.ssh(host, PREPARE)
     return fleet
 
 
@@ -146,7 +146,7 @@ def test_an_engine_without_cdi_is_refused_in_a_mode_that_needs_it(ready: Fleet) 
 
 def test_a_restart_of_containerd_leaves_running_containers_alone(ready: Fleet) -> None:
     runtime = "--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES=all"
-    ready.ssh(NEW, f"{CTR} run --detach {runtime} {image(ready, NEW)} stays sleep 600 </dev/null >/dev/null 2>&1")
+    ready.ssh(NEW, f"{CTR} run --detach {runtime} {image(ready, NEW)} stays sleep infinity </dev/null >/dev/null 2>&1")
     pid = ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'")
     run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_default": True})
     assert run.rc == 0, run.failures(NEW)
@@ -156,10 +156,7 @@ def test_a_restart_of_containerd_leaves_running_containers_alone(ready: Fleet) -
     assert pid and ready.ssh(NEW, f"{CTR} tasks list | awk '/stays/ {{print $2}}'") == pid
     refused = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
     assert refused.rc != 0 and "gpu-ready/stays" in refused.failures(NEW)
-    ready.ssh(
-        NEW,
-        f"{CTR} tasks kill --signal SIGKILL stays; sleep 1; {CTR} tasks delete stays; {CTR} containers delete stays",
-    )
+    ready.ssh(NEW, f"{CTR} tasks rm --force stays && {CTR} containers rm stays")
 
 
 def test_another_mode_cleans_up_after_the_first(ready: Fleet) -> None:
@@ -187,7 +184,7 @@ def test_device_nodes_exist_after_a_reboot(ready: Fleet) -> None:
 
 @pytest.mark.long
 def test_containerd_2_gets_a_file_of_its_own(ready: Fleet) -> None:
-    updated = ready.ssh(NEW, UPDATE, check=False, limit=600)
+    updated = ready.ssh(NEW, UPDATE, check=False)
     if not re.search(r"containerd.* v?2\.\d", updated):
         pytest.skip("Debian offers no containerd 2 that runs here")
     same = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})

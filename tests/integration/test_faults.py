@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -10,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.integration.fleet import ROOT, Fleet, environment, lab
+from tests.integration.fleet import PLAY_LIMIT, ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 
 HOST = "fault-a"
 OTHER = "fault-b"
-WAIT = 300  # seconds to wait for a moment of a run
+WAIT = PLAY_LIMIT  # seconds to wait for a moment of a run, which ends within them too
+POLL = 20  # seconds of one call
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +175,16 @@ def test_a_damaged_cudnn_archive_is_reported_and_nothing_of_it_is_placed(
 
 
 def wait_for(fleet: Fleet, host: str, moment: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a shell condition is true on a host while a run is under way."""
+    """Wait until a shell condition is true on a host while a run is under way.
+
+    The host itself watches for it: it may last for less than a login takes on a busy machine.
+    """
+    watch = f"timeout {POLL} sh -c {shlex.quote(f'until {moment}; do sleep 0.1; done')} && echo now"
     end = time.monotonic() + WAIT
     while time.monotonic() < end:
         assert process.poll() is None, f"the run ended with {process.returncode} before '{moment}'"
-        if fleet.ssh(host, f"if {moment}; then echo now; fi", check=False).strip() == "now":
+        if fleet.ssh(host, watch, check=False).strip() == "now":
             return
-        time.sleep(0.2)
     raise AssertionError(f"{host}: '{moment}' did not come within {WAIT} s")
 
 
@@ -223,7 +228,7 @@ def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_el
     faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")  # what the runs above got through
     faults.ssh(
         HOST,
-        'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get install -y -q tree >/dev/null',
+        'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get -qq update && apt-get install -y -q tree >/dev/null',
     )
     before = footprint(faults, HOST)
     killed_and_repaired(faults, "before dpkg writes its status")

@@ -45,6 +45,7 @@ ctr -n k8s.io tasks ls --quiet | xargs --no-run-if-empty -n 1 ctr -n k8s.io task
 ctr -n k8s.io containers ls --quiet | xargs --no-run-if-empty ctr -n k8s.io containers rm
 systemctl stop work-gpu-process
 ! command -v scancel || scancel --user root
+! command -v squeue || timeout 300 sh -c 'while squeue --noheader | grep -q .; do sleep 0.5; done'
 /usr/lib/gpu-ready-lab/kernel refresh
 """
 

@@ -149,7 +149,7 @@ def test_cdi_is_refused_on_an_engine_without_it_and_nothing_is_changed(fleet: Fl
 
 def test_running_gpu_containers_keep_the_toolkit_on_the_host(fleet: Fleet) -> None:
     image = "$(docker images -q gpu-ready/verify | head -1)"
-    fleet.ssh(OLD_DOCKER, f"docker run -d --rm --name training --gpus 1 --network none {image} sleep 600")
+    fleet.ssh(OLD_DOCKER, f"docker run -d --rm --name training --gpus 1 --network none {image} sleep infinity")
     try:
         run = play(fleet, dict.fromkeys(HOSTS, "native"), "--limit", OLD_DOCKER)
         assert run.rc != 0 and run.changed(OLD_DOCKER) == []
@@ -260,13 +260,14 @@ def test_a_replaced_driver_updates_volume_and_specification(fleet: Fleet, switch
 
 
 def test_a_container_with_the_volume_restarts_after_a_power_cut(fleet: Fleet, switched: Run) -> None:
-    program = "sh -c '/usr/local/nvidia/bin/nvidia-smi -L; echo listed; sleep 900'"
+    program = "sh -c '/usr/local/nvidia/bin/nvidia-smi -L; echo listed; sleep infinity'"
     image = "$(docker images -q gpu-ready/verify | head -1)"
     fleet.ssh(OLD_DOCKER, f"docker run -d --restart=always --name server --network none {BY_HAND} {image} {program}")
+    fleet.wait(OLD_DOCKER, "docker logs server 2>&1 | grep -q listed")
     lab("power-cycle", OLD_DOCKER)
     # Only the drop-in of docker's service has made the device nodes by then.
-    wait = "for n in $(seq 60); do [ $(docker logs server 2>&1 | grep -c listed) -lt 2 ] || break; sleep 1; done"
-    output = fleet.ssh(OLD_DOCKER, f"{wait}; docker logs server; docker rm -f server >/dev/null; nvidia-smi -L")
+    fleet.wait(OLD_DOCKER, "[ $(docker logs server 2>&1 | grep -c listed) -ge 2 ]")
+    output = fleet.ssh(OLD_DOCKER, "docker logs server; docker rm -f server >/dev/null; nvidia-smi -L")
     before, after, there_now = output.split("listed\n")
     assert re.findall("GPU-[0-9a-f-]+", after) == re.findall("GPU-[0-9a-f-]+", there_now)[2:3]
     assert before == after
@@ -275,8 +276,8 @@ def test_a_container_with_the_volume_restarts_after_a_power_cut(fleet: Fleet, sw
 @pytest.mark.long
 def test_nvidia_docker_is_refused_with_a_remedy_and_nvidia_docker2_stays(fleet: Fleet, switched: Run) -> None:
     keep = "-o Dpkg::Options::=--force-confold"
-    fleet.ssh(OLD_DOCKER, "apt-get -qq update && apt-get -qq -y install nvidia-docker >/dev/null && sleep 1")
-    fleet.ssh(OLD_DOCKER, "docker volume create -d nvidia-docker --name nvidia_driver_580.178.04")
+    fleet.ssh(OLD_DOCKER, "apt-get -qq update && apt-get -qq -y install nvidia-docker >/dev/null")
+    fleet.wait(OLD_DOCKER, "docker volume create -d nvidia-docker --name nvidia_driver_580.178.04")
     program, paths = "/usr/local/nvidia/bin/nvidia-smi -L", "-e LD_LIBRARY_PATH=/usr/local/nvidia/lib64"
     assert seen(fleet, OLD_DOCKER, paths, command=program, docker="NV_GPU=1,3 nvidia-docker") == [[1, 3]]
     fleet.ssh(NEW_DOCKER, f"apt-get -qq update && apt-get -qq -y {keep} install nvidia-docker2 >/dev/null")

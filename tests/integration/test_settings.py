@@ -90,13 +90,13 @@ def test_the_line_of_an_administrator_refuses_the_host_with_its_place(fleet: Fle
 def metrics_of(fleet: Fleet, host: str) -> list[str]:
     """What the real node_exporter of a host serves of gpu-ready's metrics; waits for the first sample."""
     ask = "curl -sf http://127.0.0.1:9100/metrics"
-    fleet.ssh(host, f"for _ in $(seq 60); do {ask} | grep -q gpu_ready_gpu_info && exit 0; sleep 1; done; exit 1")
+    fleet.wait(host, f"{ask} | grep -q gpu_ready_gpu_info")
     return [line for line in fleet.ssh(host, ask).splitlines() if not line.startswith("#")]
 
 
 def test_node_exporter_serves_the_metrics_that_the_service_writes(fleet: Fleet) -> None:
-    install = "apt-get -qq -y --no-install-recommends install prometheus-node-exporter curl"
-    fleet.ssh(TRIXIE, f"DEBIAN_FRONTEND=noninteractive {install} >/dev/null 2>&1", limit=600)
+    install = "apt-get -qq update && apt-get -qq -y --no-install-recommends install prometheus-node-exporter curl"
+    fleet.ssh(TRIXIE, f"export DEBIAN_FRONTEND=noninteractive; {install} >/dev/null 2>&1")
     requested = GIVEN | {"gpu_monitoring": ["textfile"]}
     run = fleet.play("--limit", TRIXIE, extra=requested)
     assert run.rc == 0, run.screen[-4000:]

@@ -103,7 +103,9 @@ def test_a_jump_host_in_the_ansible_cfg_of_the_site(site: Site) -> None:
     site.write("ansible.cfg", f"[defaults]\ncallback_result_format = yaml\n[ssh_connection]\nssh_args = {arguments}\n")
     assert re.search(IN_DESIRED_STATE, site.run("ansible-playbook", SITE, "-i", "hosts", "--limit", NODE))
     [jump] = [address for address, host in site.fleet.addresses().items() if host == JUMP]
-    accepted = site.fleet.ssh(NODE, "journalctl -u ssh -o cat | grep 'Accepted publickey'").splitlines()
+    accepted = site.fleet.ssh(
+        NODE, "journalctl --sync; journalctl -u ssh -o cat | grep 'Accepted publickey'"
+    ).splitlines()
     assert [line for line in accepted if f"from {jump} " in line], accepted[-5:]
 
 

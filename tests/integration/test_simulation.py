@@ -65,7 +65,7 @@ def test_site_plans_a_host_again_that_another_run_changed_between_its_plan_and_i
         site = bench.command("ansible-playbook", "site.yml")
         with bench.started(site, "a") as (process, output):
             with fleet.answered:
-                assert fleet.answered.wait_for(lambda: fleet.calls, 120)
+                assert fleet.answered.wait_for(lambda: fleet.calls, 600)
             other = bench.run([*site, "--limit", first.name], "b")
             over.set()
             ran = simulation.finish(process, output, 0)

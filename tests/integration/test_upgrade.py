@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration import cores
-from tests.integration.fleet import ROOT, Fleet, environment, lab
+from tests.integration.fleet import PLAY_LIMIT, ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 
@@ -22,7 +22,7 @@ CANARY = "up-c"  # the inventory names it
 TARGET = {"nvidia_driver_version": NEW, "gpu_upgrade_builders": [CANARY]}
 HOOK = {"gpu_upgrade_drain": [str(ROOT / "tests/integration/upgrade_hook.yml")]}
 DEFECT = "/etc/dpkg/dpkg.cfg.d/defect"
-WAIT = 900  # seconds to wait for a moment of a run
+WAIT = PLAY_LIMIT  # seconds to wait for a moment of a run, which ends within them too
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def oldest(fleet: Fleet) -> Fleet:
     old = Fleet(fleet.name, cores.programs(cores.OLD))
     shown = subprocess.run(
         [str(old.ansible / "ansible-playbook"), "--version"],
-        capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
+        capture_output=True, text=True, check=True, timeout=300, env=environment(), cwd=ROOT,
     ).stdout  # fmt: skip
     assert "core 2.16." in shown
     return old

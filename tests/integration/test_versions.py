@@ -56,7 +56,7 @@ def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
     hosts = hosts_of(version.fleet)
     text = subprocess.run(
         [str(fleet.ansible / "ansible-playbook"), "--version"],
-        capture_output=True, text=True, check=True, timeout=60, env=environment(), cwd=ROOT,
+        capture_output=True, text=True, check=True, timeout=300, env=environment(), cwd=ROOT,
     ).stdout  # fmt: skip
     check = fleet.play("--check")
     collection = Fleet(version.fleet, fleet.ansible, collections=installed_collection(fleet))
@@ -75,7 +75,7 @@ def installed_collection(fleet: Fleet) -> Path:
     galaxy = [str(fleet.ansible / "ansible-galaxy"), "collection", "install", "--offline", "--force"]
     subprocess.run(
         [*galaxy, str(archive), "-p", str(directory)],
-        check=True, timeout=300, cwd=fleet.directory, env=environment() | {"ANSIBLE_CONFIG": f"{directory}/ansible.cfg"},
+        check=True, timeout=900, cwd=fleet.directory, env=environment() | {"ANSIBLE_CONFIG": f"{directory}/ansible.cfg"},
     )  # fmt: skip
     return directory
 

@@ -13,7 +13,7 @@ HOST = "vm12"
 OLD = "535.261.03"
 """What Debian 12 was released with; its security updates have the newer one that is installed."""
 KEEP_OPEN = "setsid {program} 3600 </dev/nvidiactl >/dev/null 2>&1 & echo $!"
-UNIT = "[Service]\\nExecStart=/usr/local/bin/{program} infinity\\nStandardInput=file:/dev/nvidiactl\\n"
+UNIT = "[Service]\\nType=exec\\nExecStart=/usr/local/bin/{program} infinity\\nStandardInput=file:/dev/nvidiactl\\n"
 SERVICES = {"nvidia-dcgm": "nv-hostengine", "nvidia-persistenced": "nvidia-persistenced"}
 """In the order in which they are stopped. The tests run programs with these names that keep the device open."""
 
@@ -95,7 +95,10 @@ def test_a_module_used_only_by_services_is_reloaded_live(fleet: Fleet, installed
     assert guests.boot_id(fleet, HOST) == before
     assert installed in guests.loaded(fleet, HOST)
     assert fleet.ssh(HOST, "systemctl is-active " + " ".join(SERVICES)).split() == ["active", "active"]
-    log = fleet.ssh(HOST, "journalctl -b -o cat -t systemd -g '(Stopped|Started) nvidia-(dcgm|persistenced)' | tail -4")
+    log = fleet.ssh(
+        HOST,
+        "journalctl --sync; journalctl -b -o cat -t systemd -g '(Stopped|Started) nvidia-(dcgm|persistenced)' | tail -4",
+    )
     words = [tuple(line.rstrip(".").split()[:2]) for line in log.splitlines()]
     first, second = (f"{unit}.service" for unit in SERVICES)
     assert words == [("Stopped", first), ("Stopped", second), ("Started", second), ("Started", first)], log

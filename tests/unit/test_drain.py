@@ -529,6 +529,30 @@ def test_other_errors_end_a_drain_at_once(output: str) -> None:
         kubernetes_hook(refused, refused).pending_work()
 
 
+@pytest.mark.parametrize(
+    ("output", "remedy"),
+    [
+        (REFUSED, r"did you specify the right host or port\?\)\. Check the API server, then run again\."),
+        (
+            'Error from server (Forbidden): nodes "n1" is forbidden: User "drainer" cannot patch resource "nodes"\n',
+            r"Give that user the permission to patch nodes, then run again\.",
+        ),
+    ],
+)
+def test_a_node_that_cannot_be_written_has_the_remedy_of_its_cause(output: str, remedy: str) -> None:
+    words = (
+        "patch",
+        "node",
+        "n1",
+        "--type=merge",
+        "--patch=" + drain_kubernetes.build_patch(kube(False), REASON, True),
+    )
+    host = RecordedHost(programs={("kubectl", *words, "--request-timeout=30s"): Result(1, "", output)})
+    hook = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1")
+    with pytest.raises(DrainError, match=rf"Kubernetes: it did not cordon the node n1 \(.*{remedy}"):
+        hook.patch(kube(False), REASON, cordon=True)
+
+
 def bare_pod(terminating: bool, **metadata: Any) -> dict[str, Any]:
     stamps = {"deletionTimestamp": "2026-11-22T10:00:00Z"} if terminating else {}
     return {"metadata": {"name": "bare", "namespace": "ml", **stamps, **metadata}, "status": {"phase": "Running"}}

@@ -212,9 +212,12 @@ class KubernetesHook(NodeHook):
         answer = self.kubectl.run(words + ["--request-timeout=30s"])
         output = one_line(answer.err, answer.out)
         if answer.rc != 0 and not CONFLICT.search(output):
+            remedy = (
+                "Give that user the permission to patch nodes" if FORBIDDEN.search(output) else "Check the API server"
+            )
             raise DrainError(
-                "Kubernetes: it refused to %s the node %s (%s). Give that user the permission to patch nodes, then run "
-                "again." % ("cordon" if cordon else "uncordon", self.name, output)
+                "Kubernetes: it did not %s the node %s (%s). %s, then run again."
+                % ("cordon" if cordon else "uncordon", self.name, output, remedy)
             )
         return answer.rc == 0
 

@@ -106,8 +106,11 @@ class Browser:
         raise AssertionError(f"no answer to {method}")
 
     def open(self, path: Path) -> None:
+        self.open_url(path.as_uri())
+
+    def open_url(self, url: str) -> None:
         self.loaded = False
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=url)
         while not self.loaded:
             self.receive()
 

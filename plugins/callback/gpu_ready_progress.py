@@ -79,6 +79,8 @@ def ending(playbook: str, action: str, value: dict[str, Any], check: bool = Fals
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:
             return LINES.BAD, ""
+    if check and "gpu_upgrade_planned" in facts:
+        return LINES.GOOD, ""
     if action == "gpu_audit":
         state = (value.get("audit") or {}).get("state", "")
         return LINES.GOOD, "" if state in ("ok", "no_gpu") else state
@@ -149,8 +151,10 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.normal = bool(asked) or self.playbook not in PLAYBOOKS
         if self.normal:
             super().v2_playbook_on_start(playbook)
-        else:
-            self.ticker.start()
+            return
+        if self.check and self.playbook != "audit.yml":  # which changes nothing anyway
+            self.progress.word = "planned"
+        self.ticker.start()
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin a play or its next batch."""
@@ -185,6 +189,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         if task.action.rpartition(".")[2] in NO_WORK:
             return
         self.show_the_same()
+        if self.raises(task):  # a heading would name all hosts of the play, also those that have left it
+            self.heading = []
         self.screen.show_lines([*self.heading, *self.progress.task_starts(task.name or task.action)])
         self.heading = []
 
@@ -276,10 +282,9 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_runner_on_failed(result, ignore_errors)
             return
         host, task, value = parts(result)
-        name = str(task.name).rpartition(" | ")[2]
-        if name == NOT_DESIRED:
+        if last_part(task) == NOT_DESIRED:
             self.raised.add(host)
-        if not (value.get("results") or (self.tabled and name in RAISING)):
+        if not (value.get("results") or self.raises(task)):
             self.fails(host, f"failed at '{task.get_name()}'", reason(value))
         self.screen.show_lines(self.progress.host_fails(host))
 
@@ -297,6 +302,10 @@ class CallbackModule(Default):  # type: ignore[misc]
             why = reason(value).rstrip(" :.")
             self.fails(host, f"does not answer at '{task.get_name()}'", f"{why}. {UNREACHABLE}")
             self.screen.show_lines(self.progress.host_ends(host, LINES.BAD))
+
+    def raises(self, task: Any) -> bool:
+        """Return whether a task only fails hosts of the table above."""
+        return self.tabled and last_part(task) in RAISING
 
     def fails(self, host: str, what: str, why: str) -> None:
         """Show what went wrong on a host, unless the same was shown of another one."""
@@ -333,6 +342,11 @@ class CallbackModule(Default):  # type: ignore[misc]
         """Print nothing about retries: the live line shows the task."""
         if self.normal:
             super().v2_runner_retry(result)
+
+
+def last_part(task: Any) -> str:
+    """Return the name of a task without that of its file."""
+    return str(task.name).rpartition(" | ")[2]
 
 
 def parts(result: Any) -> tuple[str, Any, dict[str, Any]]:

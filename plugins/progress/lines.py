@@ -43,6 +43,7 @@ class Progress:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
+        self.word = "done"  # what a host is that has finished; of a check "planned"
         self.began = self.batch_began = self.task_began = now()
         self.play = ""
         self.phase = ""
@@ -138,7 +139,7 @@ class Progress:
         """End the present batch; its summary if a host finished in it."""
         if not self.news:
             return []
-        text = f"  {len(self.good)} of {count(len(self.batch))} done"
+        text = f"  {len(self.good)} of {count(len(self.batch))} {self.word}"
         text += f", failed: {listed(sorted(self.bad))}" if self.bad else ""
         return [Line(f"{text}, in {span(self.now() - self.batch_began)}")]
 
@@ -154,7 +155,7 @@ class Progress:
         if self.pinned:
             running, later = len(self.turns), running - len(self.turns) + later
         where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
-        parts = [f"{len(self.good)} done", f"{running} running", f"{failed} failed"]
+        parts = [f"{len(self.good)} {self.word}", f"{running} running", f"{failed} failed"]
         parts += [f"{later} left"] if later else []
         left = self.time_left()
         parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]

@@ -137,6 +137,61 @@ def test_a_failed_host_stays_failed_in_later_plays(progress: Any) -> None:
     assert progress.ended == {"n002": BAD}
 
 
+CHECKED = """\
+- name: Decide the order
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Remember the result of hosts that take no part
+      ansible.builtin.set_fact: {gpu_upgrade_result: {state: current}}
+      when: inventory_hostname == 'n001'
+    - name: Remember who takes part
+      ansible.builtin.set_fact: {gpu_upgrade_planned: {to: 595.91.07}}
+      when: inventory_hostname in ['n002', 'n003']
+    - name: Remember the refusal
+      ansible.builtin.set_fact: {gpu_upgrade_result: {state: left_out, reason: no driver fits}}
+      when: inventory_hostname == 'n004'
+"""
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("option", "words"), [("--check", "3 of 4 hosts planned"), ("--limit=all", "1 of 4 hosts done")]
+)
+def test_the_check_of_an_upgrade_ends_with_the_hosts_that_it_planned(tmp_path: Path, option: str, words: str) -> None:
+    (tmp_path / "upgrade_drivers.yml").write_text(CHECKED)
+    shown = in_pipe(tmp_path, "upgrade_drivers.yml", option, status=0)
+    assert f"  {words}, failed: n004, in " in shown, shown
+
+
+AUDITED = """\
+- name: Report
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Show the table
+      ansible.builtin.debug: {msg: "n002: drift"}
+      run_once: true
+- name: Fail hosts with drift
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Leave when this host is in the desired state
+      ansible.builtin.meta: end_host
+      when: inventory_hostname != 'n002'
+    - name: This host is not in the desired state
+      ansible.builtin.fail: {msg: what the table says already}
+"""
+
+
+@pytest.mark.host_io
+def test_an_audit_names_hosts_with_drift_only(tmp_path: Path) -> None:
+    (tmp_path / "audit.yml").write_text(AUDITED)
+    shown = in_pipe(tmp_path, "audit.yml")
+    assert "Fail hosts with drift" not in shown, shown
+    assert re.search(r"(?m)^\d hosts in \d+ (s|min); not in the desired state: n002$", shown), shown
+
+
 def test_a_play_in_which_nothing_ends_has_no_summary(progress: Any) -> None:
     progress.batch_starts("Provision", hosts(3), hosts(3))
     progress.host_ends("n002", BAD)
@@ -346,7 +401,7 @@ def environment(**more: str) -> dict[str, str]:
     return cleaned | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "TERM": "xterm", "COLUMNS": "100"} | more
 
 
-def in_pipe(site: Path, *arguments: str, **more: str) -> str:
+def in_pipe(site: Path, *arguments: str, status: int = 2, **more: str) -> str:
     done = subprocess.run(
         command(site, *arguments),
         cwd=site,
@@ -356,7 +411,7 @@ def in_pipe(site: Path, *arguments: str, **more: str) -> str:
         check=False,
         timeout=600,
     )
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -467,7 +522,7 @@ def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> 
     assert (
         shown.count("  n4 failed at 'gpu_plan : judge | Report refusals': docker is not offered. Remedy: do it.") == 1
     )
-    assert "  3 of 4 hosts done, failed: n4, in " in shown
+    assert "  3 of 4 hosts planned, failed: n4, in " in shown
 
 
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-TIMEOUT = 120
+TIMEOUT = 600
 
 
 class Browser:

@@ -382,6 +382,10 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
         browser.evaluate('document.querySelector(\'a[href="#h6"], a[href^="#h"]\').click()')
         browser.pdf(tmp_path / "page.pdf")
         assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        breaks = "[...document.querySelectorAll('.host')].map((card) => getComputedStyle(card).breakInside)"
+        assert set(browser.evaluate(breaks)) == {"avoid"}, "a card that fits a page is on one page"
+        browser.call("Emulation.setEmulatedMedia", media="")
         path.write_text(page.page(site(2000)))
         browser.open(path)
         browser.evaluate("document.querySelector('input[type=search]').focus()")

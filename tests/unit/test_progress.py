@@ -160,7 +160,7 @@ CHECKED = """\
 )
 def test_the_check_of_an_upgrade_ends_with_the_hosts_that_it_planned(tmp_path: Path, option: str, words: str) -> None:
     (tmp_path / "upgrade_drivers.yml").write_text(CHECKED)
-    shown = in_pipe(tmp_path, "upgrade_drivers.yml", option, status=0)
+    shown = ended_with(0, tmp_path, "upgrade_drivers.yml", option)
     assert f"  {words}, failed: n004, in " in shown, shown
 
 
@@ -401,7 +401,12 @@ def environment(**more: str) -> dict[str, str]:
     return cleaned | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "TERM": "xterm", "COLUMNS": "100"} | more
 
 
-def in_pipe(site: Path, *arguments: str, status: int = 2, **more: str) -> str:
+def in_pipe(site: Path, *arguments: str, **more: str) -> str:
+    """Return what a run printed in which a host failed."""
+    return ended_with(2, site, *arguments, **more)
+
+
+def ended_with(status: int, site: Path, *arguments: str, **more: str) -> str:
     done = subprocess.run(
         command(site, *arguments),
         cwd=site,

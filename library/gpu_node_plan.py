@@ -132,6 +132,13 @@ options:
     description: Seconds between two samples.
     type: int
     default: 30
+  gpu_monitoring_node_exporter:
+    description: >-
+      Who provides the node_exporter that reads the metrics of V(textfile). A package that gpu-ready installed is
+      removed when V(gpu_monitoring) no longer names V(textfile), and by V(uninstall.yml).
+    type: str
+    default: keep
+    choices: [keep, install]
   gpu_monitoring_old_names:
     description: >-
       Write the metrics of containers also as V(container_accelerator_memory_total_bytes), V(_memory_used_bytes)

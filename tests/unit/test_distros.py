@@ -50,6 +50,7 @@ OPTIONAL = {
     "vault",
     "hold_tools",
     "max_branch",
+    "node_exporter",
 }
 SOURCE_KEYS = {
     "absent",

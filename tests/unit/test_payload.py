@@ -45,7 +45,7 @@ MODULES = {
     "lifecycle": {"decide", "variables"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 248_700
+PACKED_LIMIT = 251_000
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 

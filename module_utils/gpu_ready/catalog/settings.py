@@ -32,6 +32,7 @@ class Settings(NamedTuple):
     gpu_monitoring: List[str]
     gpu_monitoring_directory: str
     gpu_monitoring_interval: int
+    gpu_monitoring_node_exporter: str
     gpu_monitoring_old_names: bool
     gpu_ready_activation: str
     gpu_ready_disrupt: List[str]
@@ -64,7 +65,7 @@ class Settings(NamedTuple):
     nvidia_driver_version: str
 
 
-POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r'''{
 "cuda_toolkit_default":["","str",[],"\\d+\\.\\d+|auto","a version such as 12.9, or empty","text"],
@@ -89,6 +90,7 @@ _ROWS = json.loads(r'''{
 "gpu_monitoring":[[],"list",["textfile","dcgm"],"","","text"],
 "gpu_monitoring_directory":["","str",[],"(/[A-Za-z0-9._+-]+)+","an absolute path of letters, digits and ._+-","text"],
 "gpu_monitoring_interval":[30,"int",[],"[1-9][0-9]{0,3}","a number of seconds from 1 to 9999","text"],
+"gpu_monitoring_node_exporter":["keep","str",["keep","install"],"","","text"],
 "gpu_monitoring_old_names":[false,"bool",[],"","","text"],
 "gpu_ready_activation":["auto","str",["auto","reload","reboot","none"],"","","text"],
 "gpu_ready_disrupt":[[],"list",["docker_restart","containerd_restart","kubernetes_restart","driver_reload","reboot"],"","","text"],

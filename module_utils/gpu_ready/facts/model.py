@@ -465,7 +465,8 @@ class MonitoringFacts(NamedTuple):
 
     ``python``: the interpreter of its unit, else that of this call. ``exporter``: the directory that node_exporter
     reads, "" where none is known. ``dcgm``: beginning of the SHA-256 of our files for DCGM's exporter by path;
-    ``dcgm_running``: engine and exporter run, asked only where we have such files.
+    ``dcgm_running``: engine and exporter run, asked only where we have such files. ``exporter_runs``: a node_exporter
+    runs, also in a container, or something else listens on its port.
     """
 
     files: Dict[str, str] = {}
@@ -475,6 +476,7 @@ class MonitoringFacts(NamedTuple):
     exporter: str = ""
     dcgm: Dict[str, str] = {}
     dcgm_running: bool = False
+    exporter_runs: bool = False
 
 
 # ---- work ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import sys
+from typing import Sequence
 
 from ..base.host import Host
 from ..system import monitoring_files as files
@@ -19,11 +20,15 @@ CONFIGURATIONS = (
     "/usr/lib/systemd/system/node_exporter.service",
 )
 """Where the options of node_exporter are set: packages of Debian and Ubuntu, Fedora and EPEL, and roles of Ansible."""
-DEBIAN = ("/usr/bin/prometheus-node-exporter", "/var/lib/prometheus/node-exporter")
+DEBIAN = ("/usr/bin/" + files.NODE_EXPORTER, files.NODE_EXPORTER_DIRECTORY)
 """Program of Debian's package, and the directory that is built into it."""
+PORT = 9100
+LISTENS = "0A"
+"""State of a socket in /proc/net/tcp (TCP_LISTEN, include/net/tcp_states.h of Linux)."""
 
 
-def collect(host: Host) -> MonitoringFacts:
+def collect(host: Host, exporters: Sequence[int] = ()) -> MonitoringFacts:
+    """Collect what is known; ``exporters``: processes of node_exporter (work.find_daemons)."""
     texts = {path: host.read(path) for path in (files.UNIT, files.AT_BOOT, files.SETTINGS)}
     python = files.unit_python(texts[files.UNIT])
     pid = (host.read(files.PID_FILE) or "").strip()
@@ -39,7 +44,18 @@ def collect(host: Host) -> MonitoringFacts:
         exporter=exporter_directory(host),
         dcgm=dcgm,
         dcgm_running=bool(dcgm) and dcgm_runs(host),
+        exporter_runs=bool(exporters) or is_listening(host, PORT),
     )
+
+
+def is_listening(host: Host, port: int) -> bool:
+    """Return whether a program of the host, or of a container with its network, listens on a TCP port."""
+    end = ":%04X" % port
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        rows = [line.split()[:4] for line in (host.read(path) or "").splitlines()]
+        if any(row[1].endswith(end) and row[3] == LISTENS for row in rows if len(row) == 4):
+            return True
+    return False
 
 
 def dcgm_runs(host: Host) -> bool:

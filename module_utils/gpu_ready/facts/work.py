@@ -6,7 +6,7 @@ socket (docker.socket). Names are those of other people: they are cut and cleane
 
 import posixpath
 import re
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 from ..base.host import Host
 from ..base.json_file import parse_json
@@ -33,6 +33,21 @@ SLURM_STEP = r"slurmstepd: \[(\d+)"
 SLURM_CGROUP = r"(?m)/job_(\d+)(?:/|$)"
 
 
+NODE_EXPORTERS = ("node_exporter", "prometheus-node")
+"""Names of its processes; the second is that of the packages, cut by the kernel."""
+
+
+class Daemons(NamedTuple):
+    """Processes by what they stand for: ``slurmstepd`` for a job's step, ``conmon`` for a container of podman or CRI-O.
+
+    ``exporters``: node_exporter, of the host or of a container.
+    """
+
+    steps: List[int]
+    monitors: List[int]
+    exporters: List[int]
+
+
 class ListedContainers(NamedTuple):
     """Docker's running containers, and how many more of them are not described."""
 
@@ -40,14 +55,14 @@ class ListedContainers(NamedTuple):
     unlisted: int
 
 
-def collect(host: Host, engine: DockerFacts) -> WorkFacts:
-    """Collect the work of a host.
+def collect(host: Host, engine: DockerFacts, daemons: Optional[Daemons] = None) -> WorkFacts:
+    """Collect the work of a host; ``daemons``: of find_daemons, where they were searched already.
 
     The driver counts its open nodes, so the open files of all processes are only searched where that count is not zero.
     """
     found = docker_containers(host, engine)
-    steps, monitors = find_daemons(host)
-    containers = found.containers + containerd_containers(host) + monitored_containers(host, monitors)
+    daemons = daemons or find_daemons(host)
+    containers = found.containers + containerd_containers(host) + monitored_containers(host, daemons.monitors)
     busy = driver.is_busy(driver.module_use(host))
     processes = sorted(driver.gpu_processes(host))[:MOST_PROCESSES] if busy else []
     inside = {process.container for process in processes}
@@ -58,7 +73,7 @@ def collect(host: Host, engine: DockerFacts) -> WorkFacts:
         processes=[describe_process(host, process, names, commands[process.pid]) for process in processes],
         containers=containers,
         unlisted=found.unlisted,
-        jobs=slurm_jobs(host, steps),
+        jobs=slurm_jobs(host, daemons.steps),
     )
 
 
@@ -83,19 +98,13 @@ def describe_process(host: Host, process: GpuProcess, names: Dict[str, str], com
     )
 
 
-class Daemons(NamedTuple):
-    """Processes that stand for work: ``slurmstepd`` for a job's step, ``conmon`` for a container of podman or CRI-O."""
-
-    steps: List[int]
-    monitors: List[int]
-
-
 def find_daemons(host: Host) -> Daemons:
     found: Dict[str, List[int]] = {}
     for name in host.listdir("/proc"):
         if name.isdigit():
             found.setdefault((host.read("/proc/%s/comm" % name) or "").strip(), []).append(int(name))
-    return Daemons(found.get("slurmstepd", []), found.get("conmon", []))
+    exporters = [pid for name in NODE_EXPORTERS for pid in found.get(name, [])]
+    return Daemons(found.get("slurmstepd", []), found.get("conmon", []), exporters)
 
 
 def slurm_jobs(host: Host, steps: List[int]) -> List[str]:

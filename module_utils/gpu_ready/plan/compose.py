@@ -12,7 +12,7 @@ from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import dcgm, in_use, monitoring, parts, repository, verification
+from . import dcgm, in_use, monitoring, node_exporter, parts, repository, verification
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -113,7 +113,11 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     decisions.append(in_use.decide(facts, settings, planned, drains))
     watching: List[Decision[None]] = []
     if driven.choice is not None and part in ("", parts.MONITORING):
-        watching = [monitoring.decide(facts, settings), dcgm.decide(facts, settings, choices)]
+        watching = [
+            node_exporter.decide(facts, settings, planned),
+            monitoring.decide(facts, settings),
+            dcgm.decide(facts, settings, choices),
+        ]
     refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
     warnings = [warning for decision in decisions for warning in decision.warnings]
     contradictions: List[Refusal] = []

@@ -5,13 +5,12 @@ from typing import List
 from ..catalog import data as catalog_data
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
-from ..facts.model import Facts
+from ..facts.model import Facts, MonitoringFacts
 from ..system import monitoring_files as files
+from . import node_exporter
 from .model import Decision, FileDiff, Notice, Step
 
 TEXTFILE = "textfile"
-DEFAULT_DIRECTORY = "/var/lib/prometheus/node-exporter"
-"""Debian's; node_exporter itself has none."""
 
 
 def decide(facts: Facts, settings: Settings) -> Decision[None]:
@@ -21,7 +20,7 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
             return Decision()
         why = "gpu_monitoring does not name textfile any more"
         return Decision(None, [Step("gpu_monitoring.remove", why, verify_after=False)])
-    directory = settings.gpu_monitoring_directory or known.exporter or DEFAULT_DIRECTORY
+    directory = settings.gpu_monitoring_directory or known.exporter or files.NODE_EXPORTER_DIRECTORY
     ends = {str(branch.number): branch.eol for branch in catalog.branches() if branch.eol}
     params = files.MonitoringParams(
         known.python, directory, settings.gpu_monitoring_interval, settings.gpu_monitoring_old_names, ends
@@ -38,14 +37,32 @@ def decide(facts: Facts, settings: Settings) -> Decision[None]:
             why = "the service that writes the metrics of the GPUs is not as configured"
         diff = [FileDiff(path, known.files.get(path), desired[path]) for path in changed]
         steps.append(Step("gpu_monitoring.textfile", why, params=params, diff=diff, verify_after=False))
-    return Decision(None, steps, warnings=[] if settings.gpu_monitoring_directory or known.exporter else [unread()])
+    return Decision(None, steps, warnings=unread(known, settings))
 
 
-def unread() -> Notice:
-    return Notice(
-        "metrics_not_read",
-        "no node_exporter with a textfile directory is known on this host, so nothing reads the metrics in %s"
-        % DEFAULT_DIRECTORY,
-        "install node_exporter and start it with --collector.textfile.directory, or set gpu_monitoring_directory to "
-        "the directory that it reads",
-    )
+def unread(known: MonitoringFacts, settings: Settings) -> List[Notice]:
+    """Warn where no node_exporter is known to read the directory."""
+    directory = settings.gpu_monitoring_directory
+    if node_exporter.is_requested(settings) and not known.exporter_runs:
+        if directory in ("", files.NODE_EXPORTER_DIRECTORY):
+            return []
+        return [
+            Notice(
+                "metrics_not_read",
+                "gpu_monitoring_directory is %s, but the node_exporter that gpu-ready installs reads %s"
+                % (directory, files.NODE_EXPORTER_DIRECTORY),
+                "remove gpu_monitoring_directory, or add --collector.textfile.directory=%s to ARGS in /etc/default/%s"
+                % (directory, files.NODE_EXPORTER),
+            )
+        ]
+    if directory or known.exporter:
+        return []
+    return [
+        Notice(
+            "metrics_not_read",
+            "no node_exporter with a textfile directory is known on this host, so nothing reads the metrics in %s"
+            % files.NODE_EXPORTER_DIRECTORY,
+            "set gpu_monitoring_node_exporter: install, or install node_exporter and start it with "
+            "--collector.textfile.directory, or set gpu_monitoring_directory to the directory that it reads",
+        )
+    ]

@@ -55,6 +55,10 @@ EXPORTER_UNIT = "/etc/systemd/system/nvidia-dcgm-exporter.service.d/gpu-ready.co
 DCGM_FILES = (COUNTERS, EXPORTER_UNIT)
 """What gpu-ready writes beside NVIDIA's packages: which metrics, and where the exporter gets them."""
 DCGM_SERVICES = ("nvidia-dcgm", "nvidia-dcgm-exporter")
+NODE_EXPORTER = "prometheus-node-exporter"
+"""Unit and program of node_exporter in the packages of all distributions (catalog/monitoring.yml)."""
+NODE_EXPORTER_DIRECTORY = "/var/lib/prometheus/node-exporter"
+"""The directory for textfiles that is built into their program; node_exporter itself has none."""
 PYTHON = r"(?m)^ExecStart=(/\S+) -E -s -B -m %s" % PACKAGE
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.catalog import data as catalog_data
+from gpu_ready.catalog import model as catalog
 from gpu_ready.driver import gpu_services
 from gpu_ready.facts import monitoring as facts_monitoring
 from gpu_ready.facts.model import Facts, MonitoringFacts
@@ -31,9 +32,9 @@ def settings(*modes: str) -> Any:
     return found
 
 
-def host(packages: dict[str, str], held: bool = True, **known: Any) -> Facts:
+def host(packages: dict[str, str], held: bool = True, distro: str = "debian12", **known: Any) -> Facts:
     """A host with the driver of NVIDIA's repository, and these packages and facts of DCGM."""
-    facts = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
+    facts = hosts.with_driver(hosts.bare(hosts.T4, distro=distro), "580.95.05", "open", "cuda_repo", [])
     installed = facts.packages._replace(
         installed=dict(facts.packages.installed, **packages),
         held=[*facts.packages.held, *(packages if held else [])],
@@ -57,6 +58,25 @@ def test_packages_of_one_pair_are_installed_and_held_without_a_verification() ->
     assert step.params.packages == [PackageTarget(CORE, "4.5.3-*"), PackageTarget(EXPORTER, "4.8.2-*")]
     assert step.params.hold == [CORE, EXPORTER]
     assert after.digest == before.digest
+
+
+@pytest.mark.parametrize(
+    ("distro", "tools"),
+    [("el8", ["python3-dnf-plugin-versionlock"]), ("el9", ["python3-dnf-plugin-versionlock"]), ("fedora44", [])],
+)
+def test_rpm_packages_are_held_by_version_locks_whose_program_is_installed_with_them(
+    distro: str, tools: list[str]
+) -> None:
+    found = steps(host({}, distro=distro), "dcgm")
+    repository = found["gpu_monitoring.repository"].params.repositories
+    assert [one.id for one in repository] == [catalog.distro(distro)["driver_sources"]["cuda_repo"]["repository"]]
+    params = found["gpu_monitoring.dcgm"].params
+    pair = [PackageTarget(CORE, "4.5.3-*"), PackageTarget(EXPORTER, "4.8.2-*")]
+    assert params.packages == pair + [PackageTarget(name) for name in tools]
+    assert params.hold == [CORE, EXPORTER]
+    unheld = host({**PAIR, **dict.fromkeys(tools, "4.0-1")}, held=False, distro=distro, dcgm=DIGESTS, dcgm_running=True)
+    assert steps(unheld, "dcgm")["gpu_monitoring.dcgm"].params.packages == pair
+    assert steps(host(PAIR, distro=distro, dcgm=DIGESTS, dcgm_running=True), "dcgm") == {}
 
 
 def test_a_host_in_the_desired_state_has_no_step() -> None:

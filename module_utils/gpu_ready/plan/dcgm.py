@@ -49,7 +49,10 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]
     else:
         return Decision()
     added = source_of(facts, settings, choices) if missing else Decision()
-    params = DcgmParams([PackageTarget(name, data["packages"][name]) for name in names], names)
+    tools = catalog.distro(str(facts.base.distro)).get("hold_tools") or []
+    packages = [PackageTarget(name, data["packages"][name]) for name in names]
+    packages += [PackageTarget(name) for name in tools if name not in installed]
+    params = DcgmParams(packages, names)
     added.steps.append(Step("gpu_monitoring.dcgm", why, params=params, verify_after=False))
     return added
 

@@ -91,38 +91,52 @@ class Archive:
         """The .deb of a package, downloaded (and verified by apt) unless the cache has the current version."""
         with self._locked():
             self._configure()
-            stamp = self.root / "updated"
-            if not stamp.exists() or time.time() - stamp.stat().st_mtime > FRESH_FOR:
-                say(f"reading the package lists of Debian's suite {self.suite}")
-                self._run(
-                    ["/usr/bin/apt-get", "-q", "update", "--error-on=any"],
-                    limit=900,
-                    what=f"read the lists of {self.suite}",
-                )
-                stamp.touch()
-            shown = self._run(
-                ["/usr/bin/apt-cache", "show", "--no-all-versions", package],
-                limit=180,
-                what=f"find {package} in {self.suite}",
+            new = self._read_lists(FRESH_FOR)
+            try:
+                return self._download(package)
+            except LabError:  # Debian may have replaced the version of the lists since they were read
+                if new:
+                    raise
+            self._read_lists(0)
+            return self._download(package)
+
+    def _read_lists(self, at_most: float) -> bool:
+        """Read the package lists if they are older than so many seconds; return whether they were read."""
+        stamp = self.root / "updated"
+        if stamp.exists() and time.time() - stamp.stat().st_mtime < at_most:
+            return False
+        say(f"reading the package lists of Debian's suite {self.suite}")
+        self._run(
+            ["/usr/bin/apt-get", "-q", "update", "--error-on=any"], limit=900, what=f"read the lists of {self.suite}"
+        )
+        stamp.touch()
+        return True
+
+    def _download(self, package: str) -> Path:
+        """Return the .deb of the version that the lists name."""
+        shown = self._run(
+            ["/usr/bin/apt-cache", "show", "--no-all-versions", package],
+            limit=180,
+            what=f"find {package} in {self.suite}",
+        )
+        found = re.search(r"^Filename: .*/([^/\n]+)$", shown, re.MULTILINE)
+        if not found:
+            raise LabError(f"Debian's suite {self.suite} has no package {package}")
+        # apt writes the epoch of a version as %3a into the file name
+        before = set((self.root / "debs").iterdir())
+        version = re.search(r"^Version: (.*)$", shown, re.MULTILINE)
+        prefix = f"{package}_{version[1].replace(':', '%3a') if version else ''}_"
+        for path in before:
+            if path.name.startswith(prefix) and path.suffix == ".deb":
+                return path
+        with tempfile.TemporaryDirectory(dir=self.root) as directory:
+            self._run(
+                ["/usr/bin/env", f"--chdir={directory}", "/usr/bin/apt-get", "-q", "download", package],
+                limit=1800,
+                what=f"download {package} of {self.suite}",
             )
-            found = re.search(r"^Filename: .*/([^/\n]+)$", shown, re.MULTILINE)
-            if not found:
-                raise LabError(f"Debian's suite {self.suite} has no package {package}")
-            # apt writes the epoch of a version as %3a into the file name
-            before = set((self.root / "debs").iterdir())
-            version = re.search(r"^Version: (.*)$", shown, re.MULTILINE)
-            prefix = f"{package}_{version[1].replace(':', '%3a') if version else ''}_"
-            for path in before:
-                if path.name.startswith(prefix) and path.suffix == ".deb":
-                    return path
-            with tempfile.TemporaryDirectory(dir=self.root) as directory:
-                self._run(
-                    ["/usr/bin/env", f"--chdir={directory}", "/usr/bin/apt-get", "-q", "download", package],
-                    limit=1800,
-                    what=f"download {package} of {self.suite}",
-                )
-                deb = next(Path(directory).glob("*.deb"))
-                return deb.rename(self.root / "debs" / deb.name)
+            deb = next(Path(directory).glob("*.deb"))
+            return deb.rename(self.root / "debs" / deb.name)
 
 
 @contextlib.contextmanager

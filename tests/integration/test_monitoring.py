@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 A, B = "mon-a", "mon-b"
 REQUESTED = {
     "gpu_monitoring": ["textfile"],
+    "gpu_monitoring_node_exporter": "install",
     "gpu_monitoring_interval": 1,
     "gpu_monitoring_directory": "/var/lib/prometheus/node-exporter",
 }
@@ -65,24 +66,33 @@ sed -i 's/"interval": 1,/"interval": 30,/' /usr/local/lib/gpu-ready/monitoring.j
 systemctl restart gpu-ready-monitoring
 sleep 60
 awk -v ticks=$(getconf CLK_TCK) '{ print ($14 + $15 + $16 + $17) / ticks }' /proc/$(cat /run/gpu-ready-monitoring/pid)/stat
+cd /usr/local/lib/gpu-ready
+python3 -m gpu_ready_monitor.service monitoring.json --print | grep -c '^gpu_ready_gpu_info'
+python3 -m gpu_ready_monitor.service monitoring.json --print | grep -c '^gpu_ready_container_memory_used_bytes.*docker'
 sed -i 's/"interval": 30,/"interval": 1,/' /usr/local/lib/gpu-ready/monitoring.json
 systemctl restart gpu-ready-monitoring
 """
-"""Prints the CPU seconds of the service and its ended children since its start."""
+"""Prints the CPU seconds of the service and its ended children since its start, its GPUs, and its rows of containers."""
+NVML = "/etc/gpu-ready-lab/nvml-faults.conf"
+FOUR_MORE = (
+    "sed -E 's/^.gpu 0/[gpu 4/; s/^.gpu 1/[gpu 5/; s/^.gpu 2/[gpu 6/; s/^.gpu 3/[gpu 7/; "
+    f"s/^uuid = GPU-./uuid = GPU-8/; s/^bus_id = 0000/bus_id = 0001/' /etc/gpu-ready-lab/nvml.conf >{NVML}"
+)
+"""Gives NVML four more GPUs."""
+EXPORTER_STEP = "gpu_monitoring.node_exporter"
 HOLD = "docker run --detach --name {} --network none --gpus all gpu-ready-lab/work /hold /dev/nvidia0"
 
 
 @pytest.fixture(scope="module")
 def fleet(lab_machine: None) -> Fleet:
-    """Verified nodes with the service, and node_exporter on each."""
+    """Verified nodes with the service and node_exporter: the first has one already, the second gets it by gpu-ready."""
     fleet = Fleet("monitoring")
     fleet.up()
     with ThreadPoolExecutor() as pool:
-        installed = [pool.submit(install, fleet, A, PACKAGES), pool.submit(install, fleet, B, PACKAGES + " podman")]
-        run = fleet.play(extra=REQUESTED)
-        for one in installed:
-            one.result()
+        list(pool.map(install, [fleet] * 2, [A, B], [PACKAGES, "curl podman"]))
+    run = fleet.play(extra=REQUESTED)
     assert run.rc == 0, run.screen[-4000:]
+    assert EXPORTER_STEP in run.steps(B) and EXPORTER_STEP not in run.steps(A)
     return fleet
 
 
@@ -180,9 +190,19 @@ def test_drift_of_the_audit_raises_its_alert(server: Server) -> None:
 
 def test_the_service_costs_less_than_a_hundredth_of_a_core(fleet: Fleet) -> None:
     """CPU time of the first minute with the default interval, the start of Python and the children that ask NVML included."""
-    seconds = float(fleet.ssh(A, COST, limit=120))
-    print(f"{seconds} s of CPU time in a minute, {seconds / 0.6:.2f} % of a core")
-    assert 0 < seconds < 0.6
+    lab("work", A, "container-gpus")  # makes the image
+    names = [f"cost-{number}" for number in range(8)]
+    try:
+        fleet.ssh(A, f"for name in {' '.join(names)}; do {HOLD.format('$name')}; done", limit=300)
+        pids = fleet.ssh(A, f"docker inspect -f '{{{{.State.Pid}}}}' {' '.join(names)}").split()
+        rows = "".join(f"[gpu {gpu}]\nprocesses = {pid}:1024:50 1:16:0\n" for gpu, pid in enumerate(pids))
+        fleet.ssh(A, f"{FOUR_MORE} && printf '%s' '{rows}' >>{NVML}")
+        seconds, gpus, containers = fleet.ssh(A, COST, limit=180).split()
+    finally:
+        lab("heal", A, "nvml")
+        fleet.ssh(A, f"docker rm -f {' '.join(names)}")
+    print(f"{seconds} s of CPU time in a minute, {float(seconds) / 0.6:.2f} % of a core")
+    assert (gpus, containers) == ("8", "8") and 0 < float(seconds) < 0.6
 
 
 def test_dcgm_is_installed_in_one_pair_audited_and_removed(fleet: Fleet) -> None:
@@ -208,3 +228,13 @@ def test_dcgm_is_installed_in_one_pair_audited_and_removed(fleet: Fleet) -> None
     assert "datacenter" not in fleet.ssh(B, "apt-mark showhold")
     paths = "/etc/dcgm-exporter /etc/systemd/system/nvidia-dcgm-exporter.service.d"
     assert fleet.ssh(B, f"find {paths} ! -type d 2>/dev/null || :") == ""  # uninstall.yml removes the directories
+
+
+def test_without_the_metrics_node_exporter_of_gpu_ready_is_removed_and_that_of_others_is_kept(fleet: Fleet) -> None:
+    removed = fleet.play(extra=REQUESTED | {"gpu_monitoring": []})
+    assert removed.rc == 0, removed.screen[-4000:]
+    assert removed.steps(A) == ["gpu_monitoring.remove"]
+    assert removed.steps(B) == ["gpu_monitoring.remove_node_exporter", "gpu_monitoring.remove"]
+    known = "dpkg-query -W -f '${db:Status-Abbrev}' prometheus-node-exporter 2>/dev/null || :"
+    assert fleet.ssh(A, known).strip() == "ii" and fleet.ssh(B, known).strip() == ""
+    assert "node_load1" in fleet.ssh(A, "curl -sf http://127.0.0.1:9100/metrics")

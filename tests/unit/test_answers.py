@@ -62,6 +62,7 @@ CHECKED = {
     "__gpu_upgrade_earlier": "the operator's path with another version in its name, which must be digits and dots",
 }
 """Variables that are computed from an answer and are none any more, and why."""
+KUBECTL_MODULES = ("gpu_drain_kubernetes", "gpu_kubernetes_objects", "gpu_kubernetes_operator", "gpu_kubernetes_verify")
 WORDS = re.compile(r"\b[A-Za-z_]\w*")
 
 
@@ -143,6 +144,51 @@ def violations(task: dict[str, Any], answers: set[str]) -> Iterator[str]:
                 and names_in(value) & known - set(TRAVELLING)
             ):
                 yield f"an argument of a module on {delegated(task)}: {sorted(names_in(value) & known)}"
+
+
+def test_no_host_selects_kubectl_or_its_credentials() -> None:
+    """A kubeconfig may start any program (client-go credential plugins): its path is the operator's."""
+    options = ("kubectl", "kubeconfig", "context")
+    answers = find_answers(TASKS, ROLE_VARIABLES)
+    [drain] = [one["__gpu_drain_kubernetes"] for one in ROLE_VARIABLES if "__gpu_drain_kubernetes" in one]
+    given = [one for one in (drain, *(action(task, KUBECTL_MODULES) for _, task in TASKS)) if one]
+    assert len(given) > 8
+    for values in given:
+        for option in set(options) & set(values):
+            names = (f"gpu_kubernetes_{option}", f"gpu_drain_kubernetes_{option}", f"__gpu_drain_kubernetes.{option}")
+            assert values[option] in [f"{{{{ {name} }}}}" for name in names], values
+    assert not {f"gpu_{role}_{option}" for role in ("kubernetes", "drain_kubernetes") for option in options} & answers
+
+
+def test_no_kubeconfig_is_fetched_from_a_host() -> None:
+    """The kubeconfig of k3s, RKE2 and kubeadm is a file of root on each node of the control plane."""
+    fetched = [task[key]["src"] for _, task in TASKS for key in task if short(key) in ("fetch", "slurp")]
+    assert fetched == ["/var/lib/gpu-ready/modules/modules.tar.gz"]
+    sources = [path for name in ("module_utils", "library", "plugins", "roles") for path in (ROOT / name).rglob("*.*")]
+    texts_of = {path: path.read_text(errors="replace") for path in sources if path.suffix in (".py", ".yml", ".j2")}
+    named = re.compile(r"k3s\.yaml|rke2\.yaml|admin\.conf|super-admin|\.kube/config")
+    assert [path.name for path, text in texts_of.items() if named.search(text)] == []
+
+
+ON_CONTROL_NODE = (
+    "add_host", "debug", "fail", "group_by", "import_playbook", "import_role", "import_tasks", "include_role",
+    "include_tasks", "meta", "set_fact",
+)  # fmt: skip
+"""Actions of Ansible that ask no host."""
+
+
+def test_the_documentation_lists_ansibles_own_modules_on_hosts() -> None:
+    """Their answers have no bound on the control node, so that one more is a decision."""
+    used = {
+        short(key)
+        for _, task in TASKS
+        if delegated(task) != "localhost"
+        for key in task
+        if key.startswith("ansible.builtin.")
+    } - set(ON_CONTROL_NODE)
+    _, _, section = (ROOT / "docs/security.md").read_text().partition("### Ansible's own modules on hosts")
+    listed = re.findall(r"^\| (`.*?`) \|", section.partition("## What runs where")[0], re.M)
+    assert used - {"tempfile", "template"} == {name.strip("` ") for row in listed for name in row.split(",")}
 
 
 def test_the_message_of_a_failed_task_is_bounded_before_it_is_kept() -> None:

@@ -13,10 +13,9 @@ options:
     type: bool
     default: false
   drivers:
-    description: Driver versions of the nodes.
-    type: list
-    elements: str
-    default: []
+    description: Driver version by node.
+    type: dict
+    default: {}
   has_cdi:
     description: Whether the engines of the nodes have CDI.
     type: bool
@@ -45,7 +44,7 @@ EXAMPLES = r"""
   delegate_to: localhost
 
 - name: Check the cluster for the DRA driver
-  gpu_kubernetes_operator: {dra: true, drivers: [580.95.05], has_cdi: true}
+  gpu_kubernetes_operator: {dra: true, drivers: {gpu1: 580.95.05}, has_cdi: true}
   delegate_to: localhost
 """
 
@@ -55,6 +54,11 @@ server:
   returned: success
   type: str
   sample: v1.34.2
+refused:
+  description: Why nodes cannot use NVIDIA's DRA driver, by node.
+  returned: success
+  type: dict
+  sample: {gpu2: NVIDIA's DRA driver needs driver 580 or newer on all nodes (found 570.1.2). Upgrade it.}
 """
 
 from ..module_utils.gpu_ready.base.module import run_module
@@ -64,7 +68,7 @@ from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 ARGUMENT_SPEC = dict(
     {
         "dra": {"type": "bool", "default": False},
-        "drivers": {"type": "list", "elements": "str", "default": []},
+        "drivers": {"type": "dict", "default": {}},
         "has_cdi": {"type": "bool", "default": False},
     },
     **ACCESS_SPEC,
@@ -74,8 +78,13 @@ ARGUMENT_SPEC = dict(
 def run(host, params, check):
     server = operator.check(Kubectl.from_params(host, params))
     if params["dra"]:
-        operator.check_dra(server, params["drivers"], params["has_cdi"])
-    return {"changed": False, "server": server}
+        operator.check_dra(server, params["has_cdi"])
+    drivers = {str(node): str(version) for node, version in params["drivers"].items()}
+    return {
+        "changed": False,
+        "server": server,
+        "refused": operator.refuse_drivers(drivers) if params["dra"] else {},
+    }
 
 
 def main():

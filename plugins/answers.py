@@ -131,7 +131,7 @@ ANSWERS: dict[str, dict[str, Shape]] = {
     },
     "gpu_kubernetes_labels": {"labels": {"*": str}, "gpus": TEXTS},
     "gpu_kubernetes_objects": {"objects?": TEXTS, "kept_for?": TEXTS},
-    "gpu_kubernetes_operator": {"server?": str},
+    "gpu_kubernetes_operator": {"server?": str, "refused?": {"*": str}},
     "gpu_kubernetes_verify": {"nodes?": {"*": {"state": str, "message": str}}, **WAITING},
     "gpu_lease": {"held_by?": str, "before?": str},
     "gpu_monitoring": {"paths?": TEXTS},

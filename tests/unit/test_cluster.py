@@ -243,23 +243,30 @@ def test_only_what_the_objects_say_is_a_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "drivers", "has_cdi", "missing"),
+    ("server", "has_cdi", "missing"),
     [
-        ("v1.34.2", ["580.95.05"], True, None),
-        ("v1.35.0+k3s1", ["595.91.07", "580.95.05"], True, None),
-        ("v1.34.1", ["580.95.05"], True, "Kubernetes 1.34.2 or newer (the server is v1.34.1)"),
-        ("", ["580.95.05"], True, "the server is of an unknown version"),
-        ("v1.34.2", ["580.95.05", "570.1.2"], True, "driver 580 or newer on all nodes (found 570.1.2)"),
-        ("v1.34.2", ["580.95.05"], False, "gpu_kubernetes_device_list: cdi-cri"),
+        ("v1.34.2", True, None),
+        ("v1.35.0+k3s1", True, None),
+        ("v1.34.1", True, "Kubernetes 1.34.2 or newer (the server is v1.34.1)"),
+        ("", True, "the server is of an unknown version"),
+        ("v" + "9" * 5000 + ".1.1", True, "Kubernetes 1.34.2 or newer"),
+        ("v1.34.2", False, "gpu_kubernetes_device_list: cdi-cri"),
     ],
 )
-def test_requirements_of_the_dra_driver(server: str, drivers: list[str], has_cdi: bool, missing: str | None) -> None:
+def test_requirements_of_the_dra_driver(server: str, has_cdi: bool, missing: str | None) -> None:
     if missing is None:
-        operator.check_dra(server, drivers, has_cdi)
+        operator.check_dra(server, has_cdi)
         return
     with pytest.raises(GpuReadyError) as refused:
-        operator.check_dra(server, drivers, has_cdi)
+        operator.check_dra(server, has_cdi)
     assert missing in str(refused.value)
+
+
+def test_a_node_with_an_old_driver_is_refused_for_the_dra_driver_and_no_other() -> None:
+    refused = operator.refuse_drivers({"a": "595.91.07", "b": "580.95.05", "c": "570.1.2", "d": "", "e": "9" * 5000})
+    assert sorted(refused) == ["c", "d", "e"]
+    assert "driver 580 or newer on all nodes (found 570.1.2). Upgrade it" in refused["c"]
+    assert len(refused["e"]) < 1000
 
 
 def test_a_refusal_has_the_message_of_the_server() -> None:

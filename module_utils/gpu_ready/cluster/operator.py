@@ -1,7 +1,7 @@
 """What NVIDIA's GPU Operator, and its DRA driver, need of a cluster."""
 
 import re
-from typing import List, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from ..base.errors import GpuReadyError
 from .kubectl import Kubectl
@@ -32,17 +32,24 @@ def check(kubectl: Kubectl) -> str:
     return short(version) if version else ""
 
 
-def check_dra(server: str, drivers: List[str], has_cdi: bool) -> None:
-    """GpuReadyError with everything of the DRA driver's needs that is missing."""
+def check_dra(server: str, has_cdi: bool) -> None:
+    """GpuReadyError with everything that the DRA driver needs of the cluster and that is missing."""
     missing = []
     version = parse_version(server)
     if version is None or version < DRA_KUBERNETES:
         needed = ".".join(str(part) for part in DRA_KUBERNETES)
         missing.append("Kubernetes %s or newer (the server is %s)" % (needed, server or "of an unknown version"))
-    old = sorted({one for one in drivers if not re.match(r"\d+\.", one) or int(one.partition(".")[0]) < DRA_DRIVER})
-    if old:
-        missing.append("driver %d or newer on all nodes (found %s)" % (DRA_DRIVER, ", ".join(old)))
     if not has_cdi:
         missing.append("gpu_kubernetes_device_list: cdi-cri, with CDI in the engines")
     if missing:
         raise GpuReadyError("NVIDIA's DRA driver needs %s. Use gpu_kubernetes_dra: false here." % " and ".join(missing))
+
+
+def refuse_drivers(drivers: Dict[str, str]) -> Dict[str, str]:
+    """Why nodes cannot use the DRA driver, by node; ``drivers``: versions by node, as the hosts answered."""
+    return {
+        node: "NVIDIA's DRA driver needs driver %d or newer on all nodes (found %s). Upgrade it, or use "
+        "gpu_kubernetes_dra: false." % (DRA_DRIVER, short(driver) if driver else "none")
+        for node, driver in sorted(drivers.items())
+        if not re.match(r"\d{1,9}\.", driver) or int(driver.partition(".")[0]) < DRA_DRIVER
+    }

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from gpu_ready.base import managed_files
+from gpu_ready.driver import dkms, live_reload, service
+from gpu_ready.packaging import manager
 
 from tests.hostile.limits import impatient_tree
 from tests.unit.lying_host import ROOT, make_liar, run_playbook
 
 LONGEST_S = 4 * 3600
+SHORT_S, INSTALL_S, COPY_S = 1800, 7200, LONGEST_S
+"""Seconds: what neither installs nor copies much, package managers and builds, gigabytes over a slow line."""
+LINEAR = ("provision.yml", "audit.yml", "undrain.yml")
+"""Playbooks in which all hosts wait for the slowest one in each task."""
+LONG = {
+    **dict.fromkeys(("gpu_packages", "gpu_repository", "gpu_dkms", "gpu_revert", "gpu_monitoring"), INSTALL_S),
+    "gpu_cuda_toolkit_absent": INSTALL_S,
+    **dict.fromkeys(("gpu_driver_runfile", "gpu_cuda_runfile", "gpu_cudnn_archive", "gpu_verify", "reboot"), COPY_S),
+}
+"""Modules that take long by design; the limit of a verification and of a reboot is the operator's variable."""
 IMPORTING = ("rollback_drivers.yml", "site.yml")
 PLAYBOOKS = [path for path in sorted((ROOT / "playbooks").glob("*.yml")) if path.name not in IMPORTING]
 READING = {"gpu_node_plan": "gpu_plan", "gpu_audit": "gpu_audit"}
@@ -28,6 +42,33 @@ def test_every_play_that_changes_hosts_has_a_time_limit(path: Path) -> None:
     assert plays
     for play in plays:
         assert 0 < play["timeout"] <= LONGEST_S, play["name"]
+
+
+def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the tasks of a file, also those in blocks."""
+    for entry in value or []:
+        yield entry
+        for key in ("block", "rescue", "always"):
+            yield from tasks_of(entry.get(key))
+
+
+def test_a_silent_host_holds_the_others_only_as_long_as_its_step_may_take() -> None:
+    for name in LINEAR:
+        plays = [play for play in yaml.safe_load((ROOT / "playbooks" / name).read_text()) if play.get("become")]
+        assert {play["timeout"] for play in plays} == {SHORT_S}, name
+    found = {}
+    for path in [*(ROOT / "roles").glob("*/tasks/*.yml"), ROOT / "playbooks/tasks/reboot.yml"]:
+        for task in tasks_of(yaml.safe_load(path.read_text())):
+            module = next((key.rpartition(".")[2] for key in task if key.rpartition(".")[2] in LONG), None)
+            if module and path.parents[1].name != "gpu_upgrade":
+                found[f"{path.parents[1].name}: {task['name']}"] = (module, task.get("timeout"))
+    assert len(found) > 40
+    assert {name: pair for name, pair in found.items() if pair[1] != LONG[pair[0]]} == {}
+
+
+def test_the_limits_of_tasks_are_longer_than_those_of_the_programs_that_they_wait_for() -> None:
+    assert max(service.START_LIMIT, live_reload.LIMIT, managed_files.REBUILD_LIMIT) < SHORT_S
+    assert max(manager.RUN_LIMIT, dkms.LIMIT) < INSTALL_S
 
 
 @pytest.mark.parametrize(("module", "role"), READING.items())

@@ -15,18 +15,13 @@ from gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
 from gpu_ready_lab import cluster
 
 from tests.integration.fleet import ROOT, Fleet, Run
+from tests.integration.kubernetes_objects import POD
 
 FIRST, SECOND = "kube-1", "kube-2"
 NODES = (FIRST, SECOND)
 OWNED = "--selector=app.kubernetes.io/managed-by=gpu-ready"
 REASON = "gpu-ready: driver upgrade"
 JOURNAL = "/var/lib/gpu-ready/drain.json"
-POD = """
-{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "namespace": "default"}, "spec": {"runtimeClassName": "nvidia",
- "terminationGracePeriodSeconds": 0, "nodeSelector": {"nvidia.com/gpu.product": "%s"},
- "containers": [{"name": "c", "image": "docker.io/gpu-ready-lab/verify:1", "command": ["sh", "-c", "nvidia-smi -L; exec sleep 3600"],
- "resources": {"limits": {"nvidia.com/gpu": "%s"}}}]}}
-"""
 
 
 class Cluster:
@@ -151,6 +146,13 @@ class Cluster:
             time.sleep(1)
         return found
 
+    def wait_until_deleted(self, *words: str, limit: int = 120) -> None:
+        """Wait until no such object exists; `kubectl wait --for=delete` of 1.20 fails if it does not exist any more."""
+        end = time.monotonic() + limit
+        while found := self.kubectl("get", *words, "--ignore-not-found", "--output=name"):
+            assert time.monotonic() < end, found
+            time.sleep(1)
+
     def owned(self) -> list[str]:
         """Return kind and name of what has the label of gpu-ready."""
         kinds = "daemonsets,configmaps,runtimeclasses,pods"
@@ -164,10 +166,10 @@ class Drained:
         self.kube = kube
         assert self.hook().drain(REASON, recorded=False, check=False).owned
 
-    def hook(self, user: str = "drain", seconds: int = 5, **options: Any) -> KubernetesHook:
+    def hook(self, user: str = "drain", node: str = SECOND, **options: Any) -> KubernetesHook:
         """The hook with the rights of a service account."""
         access = KubectlAccess(str(cluster.kubectl()), str(self.kube.users[user]))
-        return KubernetesHook(Kubectl(Host(), access), SECOND, EvictionOptions(**options), seconds)
+        return KubernetesHook(Kubectl(Host(), access), node, EvictionOptions(**options), seconds=5)
 
     def pod(self, name: str, **spec: Any) -> None:
         """Run a pod without a controller there, which needs to be killed."""
@@ -177,6 +179,12 @@ class Drained:
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": made}
         self.kube.kubectl("apply", "--filename=-", stdin=json.dumps(pod))
         self.kube.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+
+    def evict(self, limit: int = 120, **options: Any) -> None:
+        """Evict the pods, in as many calls as it takes."""
+        end = time.monotonic() + limit
+        while waiting := self.hook(**options).pending_work():
+            assert time.monotonic() < end, waiting
 
     def pods(self) -> list[str]:
         """Names of the pods that are left on the node, without those of system namespaces."""

@@ -11,34 +11,11 @@ from gpu_ready_lab import cluster, hosts, kubernetes
 
 from tests.integration.control_plane import FIRST, NODES, REASON, SECOND, Cluster, Drained
 from tests.integration.fleet import Fleet
+from tests.integration.kubernetes_objects import BUDGET, DEPLOYMENT
 
 pytestmark = pytest.mark.lab
 
 SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: train, namespace: default}
-spec:
-  selector: {matchLabels: {app: train}}
-  template:
-    metadata: {labels: {app: train}}
-    spec:
-      runtimeClassName: nvidia
-      terminationGracePeriodSeconds: 0
-      nodeSelector: {kubernetes.io/hostname: kube-2}
-      containers:
-        - name: c
-          image: docker.io/gpu-ready-lab/verify:1
-          command: [sleep, "3600"]
-          resources: {limits: {nvidia.com/gpu: "1"}}
-"""
-BUDGET = """
-apiVersion: policy/v1beta1
-kind: PodDisruptionBudget
-metadata: {name: train, namespace: default}
-spec: {minAvailable: 1, selector: {matchLabels: {app: train}}}
-"""
 
 
 def sysctls() -> list[str]:
@@ -195,7 +172,7 @@ def test_another_device_plugin_is_refused(plugin: Cluster) -> None:
     )
     place = ("-n", "kube-system")
     plugin.kubectl("delete", "daemonset", "nvidia-device-plugin-daemonset", *place, "--wait=true")
-    plugin.kubectl("wait", "--for=delete", "pods", "--selector=name=nvidia-device-plugin-ds", *place, "--timeout=120s")
+    plugin.wait_until_deleted("pods", "--selector=name=nvidia-device-plugin-ds", *place)
 
 
 def test_the_operator_is_refused_beside_the_device_plugin(plugin: Cluster) -> None:
@@ -288,15 +265,16 @@ def test_a_pod_without_a_controller_is_deleted_only_by_force(drained: Drained) -
     with pytest.raises(DrainError, match=r"default/bare\). Remove those pods, or allow it with \w+_force: true"):
         drained.hook().pending_work()
     assert drained.pods() == ["bare"]
-    assert drained.hook(force=True).pending_work() == "" and drained.pods() == []
+    drained.evict(force=True)
+    assert drained.pods() == []
 
 
 def test_a_pod_without_a_controller_that_already_ends_is_awaited(drained: Drained) -> None:
-    drained.pod("ending", terminationGracePeriodSeconds=6)
+    drained.pod("ending", terminationGracePeriodSeconds=600)
     drained.kube.kubectl("delete", "pod", "ending", "--wait=false")
     assert drained.hook().pending_work() == f"1 pod on the Kubernetes node {SECOND}: default/ending"
-    drained.kube.kubectl("wait", "--for=delete", "pod/ending", "--timeout=60s")
-    assert drained.hook().pending_work() == ""
+    drained.kube.kubectl("delete", "pod", "ending", "--grace-period=0", "--force")
+    drained.evict()
 
 
 def test_data_of_an_emptydir_is_deleted_only_if_allowed(drained: Drained) -> None:
@@ -305,7 +283,8 @@ def test_data_of_an_emptydir_is_deleted_only_if_allowed(drained: Drained) -> Non
     with pytest.raises(DrainError, match=r"default/scratch\). Allow it with \w+_delete_emptydir_data: true"):
         drained.hook(force=True, delete_emptydir_data=False).pending_work()
     assert drained.pods() == ["scratch"]
-    assert drained.hook(force=True).pending_work() == "" and drained.pods() == []
+    drained.evict(force=True)
+    assert drained.pods() == []
 
 
 def test_a_pod_of_the_kubelets_own_files_is_neither_deleted_nor_awaited(drained: Drained) -> None:
@@ -319,10 +298,11 @@ def test_a_pod_of_the_kubelets_own_files_is_neither_deleted_nor_awaited(drained:
     drained.kube.fleet.ssh(SECOND, f"echo '{json.dumps(static)}' >{path}")
     try:
         drained.kube.wait(f"static-{SECOND}", "Running", "get", "pod", "--output=jsonpath={.status.phase}")
-        assert drained.hook().pending_work() == "" and drained.pods() == [f"static-{SECOND}"]
+        drained.evict()
+        assert drained.pods() == [f"static-{SECOND}"]
     finally:
         drained.kube.fleet.ssh(SECOND, f"rm {path}")
-        drained.kube.kubectl("wait", "--for=delete", f"pod/static-{SECOND}", "--timeout=60s")
+        drained.kube.wait_until_deleted("pod", f"static-{SECOND}")
 
 
 def test_a_disruption_budget_holds_a_pod_until_it_allows_the_eviction(drained: Drained) -> None:
@@ -339,7 +319,8 @@ def test_a_disruption_budget_holds_a_pod_until_it_allows_the_eviction(drained: D
     waiting = drained.hook().pending_work()
     assert "1 pod on the Kubernetes node kube-2: default/train-" in waiting and "held by a disruption budget" in waiting
     kube.kubectl("delete", "poddisruptionbudget", "train")
-    assert drained.hook(seconds=20).pending_work() == "" and drained.pods() == []
+    drained.evict()
+    assert drained.pods() == []
 
 
 def test_missing_rights_are_named_and_what_they_allowed_is_undone(drained: Drained) -> None:
@@ -361,6 +342,11 @@ def test_a_cordon_of_somebody_else_stays(drained: Drained) -> None:
     assert not decision.owned and "is already cordoned and stays so" in decision.kept
     assert not drained.hook().undrain(REASON, check=False)["changed"]
     assert drained.kube.get("node", SECOND)["spec"]["unschedulable"]
+
+
+def test_a_node_that_the_cluster_does_not_have_is_named(drained: Drained) -> None:
+    with pytest.raises(DrainError, match=r"Kubernetes: it has no node nobody\. Set gpu_drain_kubernetes_node"):
+        drained.hook(node="nobody").drain(REASON, recorded=False, check=False)
 
 
 def test_a_node_that_changed_since_it_was_read_is_not_written(drained: Drained) -> None:

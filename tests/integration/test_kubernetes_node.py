@@ -21,6 +21,7 @@ STEPS = {
     CRIO: "nvidia_container_runtime.crio",
 }
 PERMIT = {"gpu_ready_disrupt": ["kubernetes_restart"]}
+RUNTIMES = "journalctl --sync; journalctl -u crio --output cat | grep runtimes: | tail -1"
 STARTED = "systemctl show --property=ExecMainStartTimestampMonotonic --value "
 UNIT = {K3S: "k3s", CRIO: "crio"}
 
@@ -79,8 +80,7 @@ def test_k3s_has_the_runtime_after_one_restart_and_its_containers_get_gpus(ready
 @pytest.mark.skipif(CRIO not in HOSTS, reason="a host of the campaign")
 def test_crio_has_a_drop_in_file_where_it_reads_and_runs(ready: Fleet) -> None:
     assert 'monitor_path = "/usr/libexec/crio/conmon"' in ready.ssh(CRIO, f"cat {DROP_IN}")
-    log = ready.ssh(CRIO, "journalctl -u crio --output cat | grep runtimes: | tail -1")
-    assert log.strip() == "runtimes: crun nvidia default: crun"
+    assert ready.ssh(CRIO, RUNTIMES).strip() == "runtimes: crun nvidia default: crun"
     record = json.loads(ready.ssh(CRIO, "cat /var/lib/gpu-ready/verified.json"))
     assert "gpus_in_crio_container" not in record["checks"] or record["checks"]["gpus_in_crio_container"] != "ok"
 
@@ -109,5 +109,4 @@ def test_uninstall_leaves_the_engines_as_they_were(ready: Fleet) -> None:
         assert ready.ssh(host, f"systemctl is-active {UNIT[host]}").strip() == "active"
     if CRIO in HOSTS:
         assert ready.ssh(CRIO, f"ls {DROP_IN} 2>/dev/null || true") == ""
-        log = ready.ssh(CRIO, "journalctl -u crio --output cat | grep runtimes: | tail -1")
-        assert log.strip() == "runtimes: crun default: crun"
+        assert ready.ssh(CRIO, RUNTIMES).strip() == "runtimes: crun default: crun"

@@ -215,7 +215,7 @@ def test_lists_that_a_power_cut_left_without_their_content(changes: dict[str, st
 def test_a_held_lock_names_its_holder(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     lock.touch()
-    script = f"import fcntl,time; f=open({str(lock)!r},'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
+    script = f"import fcntl,time; f=open({str(lock)!r},'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
         with pytest.raises(packages.PackageError, match=f"held by process {holder.pid} .*python"):

@@ -121,7 +121,7 @@ def test_a_gpu_that_computes_wrongly_is_red(library: Path, tmp_path: Path) -> No
 
 
 def test_a_gpu_that_hangs_is_named(library: Path, tmp_path: Path) -> None:
-    answer, _ = ran(library, tmp_path, "hang=1", timeout=3.0)
+    answer, _ = ran(library, tmp_path, "hang=1", timeout=6.0)
     [red] = reds(answer)
     assert GPUS[1].uuid in red and "no answer in time" in red
     assert answer.devices[0].wrong == 0
@@ -146,7 +146,7 @@ def test_the_program_is_self_contained(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-I", *compute.program(), str(tmp_path / "none.so")],
-        capture_output=True, text=True, timeout=30, check=True, env=environment, cwd=tmp_path,
+        capture_output=True, text=True, timeout=300, check=True, env=environment, cwd=tmp_path,
     )  # fmt: skip
     answer = compute.parse_result(Result(0, done.stdout, done.stderr))
     [red] = reds(answer)

@@ -159,7 +159,7 @@ def test_a_transaction_of_rpm_in_progress_is_no_interrupted_one(
 def test_who_holds_a_lock_is_asked_without_taking_it(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.touch()
-    taken = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); time.sleep(60)"
+    taken = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-uc", taken], stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
         assert Host().lock_holder(str(path)) == process.pid

@@ -301,7 +301,7 @@ def test_pods_of_daemon_sets_are_ended_while_the_kubelet_is_stopped(
     monkeypatch.setattr(pod_processes, "GRACE", 0.5)
     host = Pods(process.pid, OF_POD)
     answer = swap.swap(host, kubelet="kubelet")
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait(60) == -signal.SIGKILL
     assert not answer["reboot_required"] and answer["held_by"] == ""
     calls = [" ".join(call) for call in host.asked if call[0] in ("systemctl", "rmmod", "modprobe")]
     calls = [call for call in calls if "is-active" not in call]

@@ -49,8 +49,9 @@ class Bench:
     def __init__(self, fleet: Fleet, directory: Path, forks: int = FORKS) -> None:
         self.fleet, self.directory, self.forks = fleet, directory, forks
         lines = ["[gpu_hosts]", *fleet.hosts, "", "[gpu_hosts:vars]", "ansible_connection=simulated"]
-        variables = VARIABLES | {"gpu_report_directory": str(directory / "reports")}
-        lines += [f"{name}={value}" for name, value in variables.items()]
+        lines += [f"{name}={value}" for name, value in VARIABLES.items()]
+        # Of all: the report of a rollout may be written for a name that the playbook adds.
+        lines += ["", "[all:vars]", f"gpu_report_directory={directory / 'reports'}"]
         (directory / "inventory").write_text("\n".join(lines) + "\n", encoding="utf-8")
         (directory / "hook.yml").write_text((HERE / "hook.yml").read_text(encoding="utf-8"), encoding="utf-8")
 

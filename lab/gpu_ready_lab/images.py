@@ -137,11 +137,11 @@ def _make(name: str, base: str, made_from: str, release: str, overlay: bytes) ->
     )  # fmt: skip
     try:
         engine.docker("cp", "-", f"{work}:/", stdin=overlay, what="copy the simulated kernel into the image")
-        engine.docker("start", "-a", work, limit=300, what=f"prepare the host image {name}")
+        engine.docker("start", "-a", work, limit=900, what=f"prepare the host image {name}")
         engine.docker(
             "commit", "-c", 'CMD ["/usr/lib/gpu-ready-lab/kernel", "boot"]',
             "-c", f'LABEL gpu-ready-lab.base="{made_from}"', "-c", f"LABEL gpu-ready-lab.kernel={release}", work, name,
-            limit=120,
+            limit=600,
         )  # fmt: skip
     finally:
         engine.docker("rm", "-f", work)
@@ -268,12 +268,12 @@ def _ensure_base(spec: Dress, proxy: str | None) -> str:
                 f"--customize-hook={hook}", '--customize-hook=rm -f "$1"/etc/apt/apt.conf.d/99mmdebstrap', suite,
                 str(tarball),
             ],
-            limit=900,
+            limit=2700,
             what=f"make a {suite} root file system (is the Debian archive reachable?)",
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": directory, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
         engine.docker(
-            "import", "-c", f"LABEL gpu-ready-lab.made={time.time():.0f}", str(tarball), name, limit=300,
+            "import", "-c", f"LABEL gpu-ready-lab.made={time.time():.0f}", str(tarball), name, limit=900,
             what=f"import the {suite} root file system",
         )  # fmt: skip
     return name
@@ -296,7 +296,7 @@ def compile_library(sources: list[Path], output: Path, *flags: str) -> None:
             *map(str, sources),
             "-ldl",
         ],
-        limit=120,
+        limit=360,
         what=f"compile {output.name}",
     )
 
@@ -328,7 +328,7 @@ def _overlay(release: str, spec: Dress, fetched: dict[str, bytes]) -> bytes:
                     "/usr/bin/gcc", "-c", "-O2", f'-DRELEASE="{release}"', "-o", str(directory / f"{module}.ko"),
                     str(paths.DATA / f"host/{module}.c"),
                 ],
-                limit=60,
+                limit=180,
                 what=f"compile the stand-in for {module}",
             )  # fmt: skip
         lab = "usr/lib/gpu-ready-lab"

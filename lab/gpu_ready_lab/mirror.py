@@ -331,7 +331,7 @@ def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, c
     try:
         wait_for(
             lambda: process.poll() is not None or all(_listens(address, port) for port in ports),
-            limit=20, what=f"the vendor mirror on {address} (its log: {log_path})",
+            limit=120, what=f"the vendor mirror on {address} (its log: {log_path})",
         )  # fmt: skip
     finally:
         if process.poll() is None and not all(_listens(address, port) for port in ports):
@@ -350,10 +350,10 @@ def stop(state: Path) -> None:
         pid = int(record["pid"])
         os.kill(pid, signal.SIGTERM)
         try:
-            wait_for(lambda: _running(state) is None, limit=10, what="the end of the vendor mirror")
+            wait_for(lambda: _running(state) is None, limit=60, what="the end of the vendor mirror")
         except LabError:
             os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: _running(state) is None, limit=10, what="the end of the vendor mirror")
+            wait_for(lambda: _running(state) is None, limit=60, what="the end of the vendor mirror")
     (state / "mirror.json").unlink(missing_ok=True)
 
 

@@ -251,7 +251,7 @@ def compile_library(soname: str, source: str, values: dict[str, str], output: Pa
     run(
         ["/usr/bin/gcc", "-shared", "-fPIC", "-nostdlib", "-Os", "-s", "-Wl,--build-id=none",
          f"-Wl,-soname,{soname}", *defines, "-o", str(output), str(SOURCES / source)],
-        limit=60, what=f"compile {output.name}",
+        limit=180, what=f"compile {output.name}",
     )  # fmt: skip
 
 
@@ -274,7 +274,7 @@ def kernel_modules(values: tuple[tuple[str, str], ...]) -> dict[str, bytes]:
                 Path(directory, path.name).write_text(fill(path.read_text(), dict(values)))
         (build / "Makefile").write_text(fill((build / "Makefile").read_text(), dict(values)))
         run(
-            ["/usr/bin/make", "-s", "-C", str(build), f"M={directory}", "modules"], limit=120,
+            ["/usr/bin/make", "-s", "-C", str(build), f"M={directory}", "modules"], limit=360,
             what=f"build kernel modules for {dict(values).get('kernel')}",
         )  # fmt: skip
         return {path.stem: path.read_bytes() for path in Path(directory).glob("*.ko")}
@@ -343,7 +343,7 @@ def build(package: Package, output: Path, fetch: Fetch) -> None:
         temporary = output.with_name(f"{output.name}.{os.getpid()}.new")
         run(
             ["/usr/bin/dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "--build", str(root), str(temporary)],
-            limit=120, what=f"make the package {package.file_name}",
+            limit=360, what=f"make the package {package.file_name}",
             env={"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": str(MADE), "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
         temporary.replace(output)
@@ -492,7 +492,7 @@ NO_QUESTIONS = ("--batch", "--no-tty", "--pinentry-mode", "loopback")
 def gpg(home: Path, *arguments: str) -> str:
     """Run gpg with a home of its own and return what it printed."""
     options = ["--homedir", str(home), *NO_QUESTIONS, "--quiet", "--yes", "--passphrase", "", "--digest-algo", "SHA512"]
-    return run(["/usr/bin/gpg", *options, *arguments], limit=120, what=f"run gpg {arguments[0]}")
+    return run(["/usr/bin/gpg", *options, *arguments], limit=360, what=f"run gpg {arguments[0]}")
 
 
 @contextlib.contextmanager

@@ -219,7 +219,7 @@ def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
                 *(word for name, value in defines.items() for word in ("--define", f"{name} {value}")),
                 str(directory / "batch.spec"),
             ],
-            limit=300, what=f"make {len(batch)} RPMs",
+            limit=900, what=f"make {len(batch)} RPMs",
             env={"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8", "SOURCE_DATE_EPOCH": str(MADE)},
         )  # fmt: skip
         out = {path: directory / "out" / rpm.file_name for path, rpm in batch.items()}
@@ -233,7 +233,7 @@ def _build(batch: dict[Path, Rpm], fetch: Fetch, key: Key) -> None:
                         "--define", f"_gpg_sign_cmd_extra_args {' '.join(packages.NO_QUESTIONS)}",
                         "--addsign", *signed,
                     ],
-                    limit=300, what=f"sign {len(signed)} RPMs",
+                    limit=900, what=f"sign {len(signed)} RPMs",
                     env={"PATH": "/usr/bin:/bin", "HOME": name, "LC_ALL": "C.UTF-8"},
                 )  # fmt: skip
         for path, built in out.items():
@@ -306,7 +306,7 @@ def _metadata(directory: Path, key: Key, streams: list[dict[str, Any]] | None) -
             "/usr/bin/createrepo_c", "--quiet", "--no-database", "--workers", "1", "--revision", str(MADE),
             "--set-timestamp-to-revision", str(directory),
         ],
-        limit=300, what=f"write the metadata of {directory.name}",
+        limit=900, what=f"write the metadata of {directory.name}",
     )  # fmt: skip
     if streams:
         with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as name:
@@ -316,7 +316,7 @@ def _metadata(directory: Path, key: Key, streams: list[dict[str, Any]] | None) -
             )
             run(
                 ["/usr/bin/modifyrepo_c", "--mdtype=modules", str(document), str(directory / "repodata")],
-                limit=120, what=f"add module streams to {directory.name}",
+                limit=360, what=f"add module streams to {directory.name}",
             )  # fmt: skip
     with key.home() as home:
         packages.gpg(home, "--armor", "--detach-sign", str(directory / "repodata" / "repomd.xml"))

@@ -32,8 +32,9 @@ PRODUCT = (
 FRESH_FOR = images.FRESH_FOR
 KEPT = 2
 """How many states of one name stay in the cache: two checkouts may alternate on one machine."""
-PLAY_LIMIT = 1800  # seconds
-STOP_LIMIT = 60
+PLAY_LIMIT = 4800  # seconds
+STOP_LIMIT = 180
+"""Seconds of a shutdown: docker kills a host that takes longer, and its state would be that of a power cut."""
 
 
 def ensure(needed: Fleet, proxy: str | None, variables: Mapping[str, Any]) -> dict[str, State]:
@@ -149,7 +150,7 @@ def _keep(running: hosts.Running, state: State) -> None:
     new.mkdir()
     for name in hosts.ENGINES:
         hosts.copy_directory(hosts.volume(running.container, name), new / name)
-    engine.docker("commit", running.container, state.image, limit=300, what=f"save the state {running.host}")
+    engine.docker("commit", running.container, state.image, limit=900, what=f"save the state {running.host}")
     new.rename(state.directory)
 
 

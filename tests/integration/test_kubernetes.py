@@ -1,7 +1,9 @@
 """A real control plane and kubelets on lab hosts: what playbooks/kubernetes.yml applies, verifies and removes, and drains."""
 
 import json
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -241,6 +243,34 @@ def test_a_drain_within_a_disruption_budget_ends_at_its_time_limit(train: Cluste
     run = train.drain("drain", gpu_upgrade_drain_timeout=20)
     assert run.rc != 0 and "default/train-" in run.failures(SECOND)
     assert "held by a disruption budget" in run.failures(SECOND)
+    assert train.drain("undrain").rc == 0 and "unschedulable" not in train.get("node", SECOND)["spec"]
+
+
+@pytest.mark.long
+def test_a_drain_awaits_an_api_server_that_is_away(train: Cluster) -> None:
+    train.kubectl("apply", "--filename=-", stdin=BUDGET)
+    train.wait("train", '"expectedPods": 1', "get", "poddisruptionbudget", "--output=json")
+    program, failures = train.fleet.directory / "kubectl", train.fleet.directory / "kubectl.failures"
+    program.write_text(f'#!/bin/sh\n{cluster.kubectl()} "$@" || {{ status=$?; echo . >>{failures}; exit $status; }}\n')
+    program.chmod(0o755)
+    with ThreadPoolExecutor() as pool:
+        drain = pool.submit(
+            train.drain, "drain", gpu_upgrade_drain_timeout=900, gpu_drain_kubernetes_kubectl=str(program)
+        )
+        train.wait(SECOND, '"unschedulable": true', "get", "node", "--output=json", limit=300)
+        train.fleet.ssh(FIRST, "systemctl stop kube-apiserver")
+        failures.write_text("")
+        # An eviction and a question fail every 5 s (POLL), and the screen shows what is awaited every 15 s (SHORTEST).
+        end = time.monotonic() + 300
+        while failures.read_text().count(".") < 12 and time.monotonic() < end:
+            time.sleep(1)
+        train.fleet.ssh(FIRST, "systemctl start kube-apiserver")
+        train.wait(SECOND, '"kind": "Node"', "get", "node", "--output=json", "--request-timeout=10s", limit=300)
+        train.kubectl("delete", "poddisruptionbudget", "train")
+        run = drain.result()
+    assert run.rc == 0, run.failures(SECOND)
+    shown = " ".join(run.screen.split())
+    assert "s more for an answer of the API server about the node kube-2 (The connection to the server" in shown
     assert train.drain("undrain").rc == 0 and "unschedulable" not in train.get("node", SECOND)["spec"]
 
 

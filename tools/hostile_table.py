@@ -23,8 +23,8 @@ NOT_ATTACKED = {
     "gpu_audit_report": "runs on the control node",
     "gpu_drain_kubernetes": "runs on the control node or on the host with kubectl, which the operator names",
     "gpu_kubernetes_objects": "runs on the control node",
-    "gpu_kubernetes_operator": "runs on the control node",
-    "gpu_kubernetes_verify": "runs on the control node",
+    "gpu_kubernetes_operator": "runs on the control node; the answers of the API server are attacked (`api_operator`)",
+    "gpu_kubernetes_verify": "runs on the control node; the answers of the API server are attacked (`api_verify`)",
     "gpu_node_facts": "no playbook uses it",
     "gpu_python": "runs on the control node; what it reads of a host is the output of `raw`",
     "gpu_report": "runs on the control node",
@@ -52,8 +52,10 @@ answer was given and all of this is true:
   traceback.
 
 The hosts are directories of the control node, reached by Ansible's `local` connection: the modules of honest hosts
-answer what the product's own planner computes. `tests/unit/test_hostile.py` shows that the campaign finds a playbook
-that trusts its hosts.
+answer what the product's own planner computes. In the playbooks whose names begin with `api_` the hosts are honest and
+the API server of Kubernetes is the attacker's: a cell is the answer to one call of `kubectl`; the hosts are asked the
+same as ever, and `kubectl` gets no word that the API server chose. `tests/unit/test_hostile.py` shows that the campaign
+finds a playbook that trusts its hosts.
 
 """
 
@@ -100,14 +102,14 @@ NOT_COVERED = (
     "Two wrong answers of different modules in one run, where the first is needed for the second to be reached.",
     "A host that names another Python (`raw`): on `local` connections it would be one of the control node.",
     "A reboot: Ansible refuses it on `local` connections.",
-    f"The real limits of time: `{attacks.silence.__name__}` runs in playbooks with {SILENT} seconds in place of four "
-    "hours for a task and 15 minutes for facts.",
+    f"The real limits of time: `{attacks.silence.__name__}` runs in playbooks with {SILENT} seconds in place of 15 "
+    "minutes to four hours for a task.",
     "Attacks on ssh itself, on sudo's prompt, and on Ansible's own protocol below the answer of a module.",
     "The size of what Ansible's own modules answer: Ansible reads all of it into memory before anybody can judge it. "
     f"`{attacks.flood.__name__}` is one answer of 200 MiB; `tests/unit/test_accepted_answers.py` has endless ones, "
     "also of Ansible's own modules under the limit that docs/security.md advises.",
-    "An API server of Kubernetes that belongs to an attacker: `tests/unit/test_hostile_cluster.py` has names that "
-    "would be options of kubectl. Here the cluster is honest and empty (`tests/hostile/cluster.py`).",
+    "An API server that belongs to an attacker during a drain, or a removal: `tests/unit/test_hostile_cluster.py` has "
+    "names that would be options of kubectl.",
 )
 
 

@@ -59,7 +59,7 @@ class Cell(NamedTuple):
     @property
     def name(self) -> str:
         """Name of the cell's host."""
-        return f"h-{self.module.replace('_', '-')}-{self.attack.__name__.replace('_', '-')}"
+        return "h-" + re.sub(r"\W|_", "-", f"{self.module}-{self.attack.__name__}")
 
 
 class Ran(NamedTuple):
@@ -154,6 +154,16 @@ class Place:
         program.chmod(0o755)
         return attacks.Targets(self.key, tasks, self.directory / "evil/kubeconfig", program, ran, HONEST[0], mark)
 
+    def add_api_server(self, attacker: Attacker) -> None:
+        """Let the API server be the attacker's; its directory is like that of a host, which is in no inventory."""
+        host = self.directory / "hosts" / attacker.name
+        host.mkdir(parents=True)
+        (host / "calls").touch()
+        *paths, victim, mark = self.targets(attacker)
+        kind = attacker.cells[0].attack.__name__
+        given = {"attack": kind, "calls": attacker.modules, "host": str(host), "texts": [victim, mark]}
+        (self.directory / "api.json").write_text(json.dumps({**given, "paths": [str(path) for path in paths]}))
+
     def add_host(self, name: str, answers: Answers, asked: Sequence[dict[str, Any]]) -> None:
         """Make a host with honest answers and attacks."""
         host = self.directory / "hosts" / name
@@ -199,14 +209,17 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
     """Run a playbook over the honest hosts and these hostile ones."""
     for name in HONEST:
         place.add_host(name, named(scene.answers_for(), name), ())
-    for attacker in hostile:
+    for attacker in hostile if scene.of_cluster else ():
+        place.add_api_server(attacker)
+    hosts = () if scene.of_cluster else hostile
+    for attacker in hosts:
         answers = named(scene.answers_for(*attacker.modules), attacker.name)
         asked = []
         for cell in attacker.cells:
             honest = answers.get(cell.module, {"changed": False})
             asked.append({"module": cell.module, **cell.attack(honest, place.targets(attacker))})
         place.add_host(attacker.name, answers, (*scene.before, *asked))
-    names = [HONEST[0], *(attacker.name for attacker in hostile), HONEST[1]]
+    names = [HONEST[0], *(attacker.name for attacker in hosts), HONEST[1]]
     path = place.directory / "inventory.json"
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
@@ -309,6 +322,21 @@ def raw_texts(ran: Ran) -> list[str]:
     return found
 
 
+KUBECTL = re.compile(
+    r"--(?:ignore-not-found|output=json|request-timeout=30s|all-namespaces|server-side|field-manager=gpu-ready"
+    r"|dry-run=server|tail=200|limit-bytes=65536|wait=false|timeout=180s|namespace=kube-system"
+    r"|(?:field-)?selector=[\w./,=-]+|filename=/tmp/[\w./-]+)|(?!-)[a-z0-9.,-]{1,253}"
+)
+"""Words that gpu-ready gives to kubectl: its own options, kinds and names."""
+
+
+def strange_calls(place: Place) -> list[str]:
+    """Return what kubectl was called with that an API server or a host chose."""
+    path = place.directory / "kubectl-calls"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [f"kubectl {word!a}"[:300] for line in lines for word in json.loads(line) if not KUBECTL.fullmatch(word)]
+
+
 def labels(ran: Ran) -> dict[str, dict[str, str]]:
     """Return the labels in nodes.yml, by node."""
     nodes = (yaml.safe_load(ran.reports.get("nodes.yml", "")) or {}).get("items", [])
@@ -352,6 +380,11 @@ def reported(ran: Ran, name: str) -> list[str]:
     return shown + lines + [f"{name}: {label}" for label in labels(ran).get(name, {}).items()]
 
 
+def of_lines(view: Mapping[str, Sequence[str]], begin: str) -> dict[str, list[str]]:
+    """Return the lines of a view that begin so."""
+    return {name: [line for line in lines if line.startswith(begin)] for name, lines in view.items()}
+
+
 def difference(expected: dict[str, list[str]], found: dict[str, list[str]]) -> str:
     """Return how the honest hosts fared otherwise than alone; empty if they did not."""
     for name in HONEST:
@@ -379,13 +412,17 @@ def judge(
         elif own:
             errors[attacker.name] = own[0][:300]
     shared += [f"{name}: {text}" for name, text in secrets.items() if name not in errors]
+    shared += [f"the control node ran {text}" for text in strange_calls(place)]
     shared += [f"the control node ran {text.strip()[:200]}" for name, text in started.items() if name not in errors]
     if ran.seconds is None:
         shared.append("the run did not end in time")
     elif ran.memory > MEMORY:
         shared.append(f"a process of the control node used {ran.memory} MiB")
     else:
-        other = difference(expected, honest_view(ran, place))
+        # Where the API server attacks, no node becomes ready: the hosts are asked the same.
+        seen = honest_view(ran, place)
+        kept = "[" if any(attacker.cells[0].scene.of_cluster for attacker in hostile) else ""
+        other = difference(of_lines(expected, kept), of_lines(seen, kept))
         shared += [other] if other else []
     if "Traceback (most recent call last)" in ran.text or "Unexpected Exception" in ran.text:
         shared.append("a traceback on the screen: " + ran.text[ran.text.rfind("Traceback") :][:200])
@@ -423,7 +460,8 @@ class Campaign:
         hostile = attackers(chosen)
         while hostile:
             following: list[Attacker] = []
-            runs = [hostile[begin : begin + HOSTS] for begin in range(0, len(hostile), HOSTS)]
+            size = 1 if scene.of_cluster else HOSTS
+            runs = [hostile[begin : begin + size] for begin in range(0, len(hostile), size)]
             for attacker, error, reached in [found for some in runs for found in self.attack(scene, some)]:
                 missed = tuple(cell for cell in attacker.cells if cell not in reached)
                 if len(attacker.cells) == 1:
@@ -449,6 +487,6 @@ class Campaign:
         for attacker in hostile:
             error = "; ".join(filter(None, [errors.get(attacker.name, ""), shared]))
             fired = place.directory / "hosts" / attacker.name / "fired"
-            modules = fired.read_text().split() if fired.exists() else []
+            modules = fired.read_text().splitlines() if fired.exists() else []
             found.append((attacker, error, [cell for cell in attacker.cells if cell.module in modules]))
         return found

@@ -14,6 +14,8 @@ SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
     "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
     "kubernetes": {"gpu_kubernetes_labels": ("no_keys", "foreign_labels", "other_formulas")},
     "kubernetes_apply": {"gpu_kubernetes_labels": ("foreign_labels", "other_hosts", "commands")},
+    "api_operator": {"kubectl version": ("endless_numbers",)},
+    "api_verify": {"kubectl get pods": ("failed_pods",)},
     "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},
     "site": {"gpu_node_plan": ("nulls", "nothing_to_do", "no_refusals")},
 }

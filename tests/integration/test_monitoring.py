@@ -234,7 +234,7 @@ def test_without_the_metrics_node_exporter_of_gpu_ready_is_removed_and_that_of_o
     removed = fleet.play(extra=REQUESTED | {"gpu_monitoring": []})
     assert removed.rc == 0, removed.screen[-4000:]
     assert removed.steps(A) == ["gpu_monitoring.remove"]
-    assert removed.steps(B) == ["gpu_monitoring.remove_node_exporter", "gpu_monitoring.remove"]
+    assert removed.steps(B) == ["gpu_monitoring.remove", "gpu_monitoring.remove_node_exporter"]
     known = "dpkg-query -W -f '${db:Status-Abbrev}' prometheus-node-exporter 2>/dev/null || :"
     assert fleet.ssh(A, known).strip() == "ii" and fleet.ssh(B, known).strip() == ""
     assert "node_load1" in fleet.ssh(A, "curl -sf http://127.0.0.1:9100/metrics")

@@ -80,6 +80,8 @@ def test_ours_is_removed_with_the_metrics_and_that_of_others_is_not() -> None:
     ours = host(packages=(PACKAGE,), ours=True, exporter_runs=True)
     (removal,) = [step for step in plan(ours).steps if step.id == REMOVAL]
     assert removal.params == ([PACKAGE],) and removal.disruption == "none"
+    written = ours._replace(monitoring=ours.monitoring._replace(files={files.UNIT: "[Unit]\n"}))
+    assert [step.id for step in plan(written).steps][-2:] == ["gpu_monitoring.remove", REMOVAL]
     assert steps(host(packages=(PACKAGE,), exporter_runs=True)) == []
     assert steps(ours, gpu_monitoring=["textfile"]) == []
 

@@ -116,6 +116,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         watching = [
             node_exporter.decide(facts, settings, planned),
             monitoring.decide(facts, settings),
+            node_exporter.decide_removal(facts, settings),
             dcgm.decide(facts, settings, choices),
         ]
     refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]

@@ -29,15 +29,9 @@ def is_requested(settings: Settings) -> bool:
 
 
 def decide(facts: Facts, settings: Settings, planned: Sequence[Step]) -> Decision[None]:
-    """Install it where none runs; remove ours where nothing is written for it. ``planned``: the steps before."""
+    """Install it where none runs. ``planned``: the steps before."""
     data = catalog.distro(str(facts.base.distro))
     packages = [data["node_exporter"]["package"]] if "node_exporter" in data else []
-    if "textfile" not in settings.gpu_monitoring:
-        ours = [name for name in packages if name in facts.runtime.manifest.packages]
-        params = NodeExporterRemovalParams(ours)
-        why = "gpu_monitoring does not name textfile any more"
-        found = [Step("gpu_monitoring.remove_node_exporter", why, params=params, verify_after=False)] if ours else []
-        return Decision(None, found)
     if not is_requested(settings) or facts.monitoring.exporter_runs:
         return Decision()
     missing = [name for name in packages if name not in facts.packages.installed]
@@ -51,6 +45,18 @@ def decide(facts: Facts, settings: Settings, planned: Sequence[Step]) -> Decisio
         verify_after=False,
     )
     return Decision(None, [step])
+
+
+def decide_removal(facts: Facts, settings: Settings) -> Decision[None]:
+    """Remove ours where nothing is written for it."""
+    entry = catalog.distro(str(facts.base.distro)).get("node_exporter")
+    if "textfile" in settings.gpu_monitoring or not entry:
+        return Decision()
+    if entry["package"] not in facts.runtime.manifest.packages:
+        return Decision()
+    why = "gpu_monitoring does not name textfile any more"
+    params = NodeExporterRemovalParams([entry["package"]])
+    return Decision(None, [Step("gpu_monitoring.remove_node_exporter", why, params=params, verify_after=False)])
 
 
 def is_offered(facts: Facts, settings: Settings, data: Distribution, planned: Sequence[Step]) -> bool:

@@ -212,6 +212,16 @@ def test_the_service_is_removed_where_it_is_not_asked_for_any_more(place: Path) 
 
 
 @pytest.mark.host_io
+def test_a_service_that_systemd_starts_again_and_again_is_stopped_for_its_removal(place: Path) -> None:
+    """Between two starts it is "activating", not active."""
+    host = Systemd()
+    monitoring.install(host, request(place), check=False)
+    host.active.clear()
+    monitoring.remove(host, check=False)
+    assert "stop gpu-ready-monitoring" in host.asked
+
+
+@pytest.mark.host_io
 def test_uninstalling_stops_the_service_and_leaves_nothing(place: Path) -> None:
     host = Systemd()
     monitoring.install(host, request(place), check=False)

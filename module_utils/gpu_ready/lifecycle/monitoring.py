@@ -52,7 +52,7 @@ def install(host: Host, params: files.MonitoringParams, check: bool) -> Dict[str
 
 def remove(host: Host, check: bool) -> Dict[str, Any]:
     """Stop the service, which deletes the metrics, and revert its files."""
-    active = service.is_active(host, files.NAME)
+    active = service.is_active(host, files.NAME) or host.exists(files.UNIT)  # one that fails is between two starts
     if active and not check:
         answer = host.run(["systemctl", "stop", files.NAME], LIMIT)
         if answer.rc != 0:

@@ -1,14 +1,14 @@
 #!/usr/bin/python
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Collect the facts of a GPU host and plan it."""
+"""Collect the facts of a GPU host; the action plugin of the same name plans it on the control node."""
 
 DOCUMENTATION = r"""
 module: gpu_node_plan
 short_description: Collect the facts of a GPU host and plan it
 description:
-  - Collects the facts of M(gpu_node_facts) and computes the plan, in one call. Changes nothing.
-  - The module validates all values itself and reports all wrong values at once.
+  - Collects the facts of M(gpu_node_facts) in one call, and computes the plan on the control node. Changes nothing.
+  - All values are validated before the host is asked, and all wrong values are reported at once.
 options:
   # BEGIN variables: generated from catalog/variables by `make catalog`
   cuda_toolkit_default:
@@ -430,24 +430,18 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 gc.disable()  # the process ends before there is much to collect
 compile_once()
 
+import time
+
 from ..module_utils.gpu_ready.base.lease_mark import mark
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.catalog.settings import Settings
-from ..module_utils.gpu_ready.lifecycle import decide
-from ..module_utils.gpu_ready.plan.parts import PARTS
-
-ARGUMENT_SPEC = dict(
-    {name: {"type": "raw"} for name in Settings._fields},
-    drains={"type": "list", "elements": "str", "default": []},
-    part={"type": "str", "default": "", "choices": ["", *PARTS]},
-)
+from ..module_utils.gpu_ready.facts import collect, model
+from ..module_utils.gpu_ready.lifecycle.options import ARGUMENT_SPEC
 
 
 def run(host, params, check):
-    variables = {name: params[name] for name in Settings._fields}
     lease = mark(host)  # before the facts: what another run changes from now on counts as changed
-    answer = decide.plan_json(host, variables, params["drains"], params["part"], check)
-    return dict(answer, lease=lease, changed=check and bool(answer["todo"]))
+    facts = model.to_json(collect.collect(host, params["gpu_ready_treat_as"] or None))
+    return {"changed": False, "facts": facts, "lease": lease, "time": int(time.time())}
 
 
 def main():

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The one place where answers of hosts enter the control node: the action plugin of every module that runs on hosts.
 
-plugins/action has a link to this file by the name of each module. A host with an answer that the module cannot give is
+plugins/action has a link to this file by the name of each module; that of gpu_node_plan is plan_action.py, which
+computes the plan from what is accepted here. A host with an answer that the module cannot give is
 refused, and nothing of the answer is used. Of the others only the values below reach variables, tasks, reports and the
 screen.
 """
@@ -17,6 +18,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -206,7 +208,7 @@ REMEDY = (
 )
 
 
-class MemoryExceeded(BaseException):
+class LimitExceeded(BaseException):
     """Raised by a signal, wherever the process is; no Exception, because connections try again after one."""
 
 
@@ -223,26 +225,30 @@ unread_variables: Callable[[Iterable[str]], list[str]] = PROJECT.load("gpu_ready
 
 
 def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of an answer that may be used. Raises WrongAnswer."""
+    """Return the values of a module's answer that may be used. Raises WrongAnswer."""
+    return accept_shape(ANSWERS[module], answer)
+
+
+def accept_shape(shape: dict[str, Shape], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of an answer with a shape that may be used, and those of SHOWN. Raises WrongAnswer."""
     try:
-        return accepted_values(module, answer)
+        return accepted_values(shape, answer)
     except RecursionError:
         raise WrongAnswer("too many lists in each other") from None
 
 
-def accepted_values(module: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Like :func:`accept`; may exceed the limit of recursion."""
+def accepted_values(shape: dict[str, Shape], answer: dict[str, Any]) -> dict[str, Any]:
+    """Like :func:`accept_shape`; may exceed the limit of recursion."""
     kept: dict[str, Any] = {name: answer.get(name, False) for name in ("changed", "failed")}
     kept |= {name: clean(without_records(name, answer[name])) for name in SHOWN if answer.get(name) is not None}
     check_bounds(kept)
     check_shape({"changed": bool, "failed": bool, **{f"{name}?": shape for name, shape in SHOWN.items()}}, kept, "")
     if kept["failed"] and "exception" in kept:
         kept.setdefault("msg", kept["exception"].strip().rpartition("\n")[2].strip())
-    shapes = {name.rstrip("?"): shape for name, shape in ANSWERS[module].items()}
-    values = {name: answer[name] for name in shapes if name in answer}
+    optional = {f"{name.rstrip('?')}?": one for name, one in shape.items()}
+    values = {name: answer[name] for name in (key[:-1] for key in optional) if name in answer}
     check_bounds(values)
-    expected = {f"{name}?": shape for name, shape in shapes.items()} if kept["failed"] else ANSWERS[module]
-    check_shape(expected, values, "")
+    check_shape(optional if kept["failed"] else shape, values, "")
     if "ansible_facts" in values:
         values["ansible_facts"] = {"gpu_node": values["ansible_facts"]["gpu_node"]}
     return {**kept, **values}
@@ -280,13 +286,13 @@ def deprecation(value: Any) -> Any:
     return {"msg": text, "version": value.get("version")}
 
 
-def clean(value: Any) -> Any:
+def clean(value: Any, plain: Callable[[str], str] = plain_text) -> Any:
     """Return a value with a question mark for each control character, also in keys."""
     if isinstance(value, str):
-        return plain_text(value)
+        return plain(value)
     if isinstance(value, dict):
-        return {clean(key): clean(one) for key, one in value.items()}
-    return [clean(one) for one in value] if isinstance(value, list) else value
+        return {plain(key): clean(one, plain) for key, one in value.items()}
+    return [clean(one, plain) for one in value] if isinstance(value, list) else value
 
 
 def check_bounds(answer: dict[str, Any]) -> None:
@@ -369,8 +375,8 @@ def check_type(expected: type, value: Any, where: str) -> None:
 
 
 @contextlib.contextmanager
-def memory_limit(limit: int = MEMORY) -> Iterator[None]:
-    """Raise MemoryExceeded where this process grows by more than ``limit`` bytes.
+def process_limits(memory: int = MEMORY, seconds: float = math.inf) -> Iterator[None]:
+    """Raise LimitExceeded where this process grows by more bytes, or takes more processor time than this.
 
     A limit of the system (RLIMIT_AS) would hold for the processes that it starts too: with the connection ``local``
     those are compilers and CUDA. A timer of the processor time is this process's alone (setitimer(2)).
@@ -378,12 +384,13 @@ def memory_limit(limit: int = MEMORY) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can have a handler
         return
-    most = most_memory() + limit
+    most, end = most_memory() + memory, time.process_time() + seconds
 
     def look(*_: object) -> None:
-        if most_memory() > most:
+        if most_memory() > most or time.process_time() > end:
             signal.setitimer(signal.ITIMER_PROF, 0)
-            raise MemoryExceeded
+            large = f"more than {memory // 2**20} MiB of memory"
+            raise LimitExceeded(large if most_memory() > most else f"more than {seconds:.0f} seconds of processor time")
 
     before = signal.signal(signal.SIGPROF, look)
     signal.setitimer(signal.ITIMER_PROF, CHECK_EVERY, CHECK_EVERY)
@@ -399,29 +406,31 @@ def most_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def refuse_host(module: str, error: WrongAnswer) -> dict[str, Any]:
-    """Return the result of a task with a wrong answer; a host whose plan has refusals is refused in the report."""
-    message = WRONG % (module, error)
-    result: dict[str, Any] = {"failed": True, "changed": False, "msg": f"{message}. Remedy: {REMEDY}."}
+def refuse_host(module: str, message: str, remedy: str) -> dict[str, Any]:
+    """Return the result of a task without a usable answer; a host whose plan has refusals is refused in the report."""
+    result: dict[str, Any] = {"failed": True, "changed": False, "msg": f"{message}. Remedy: {remedy}."}
     if module == "gpu_node_plan":
-        result["plan"] = {"refusals": [{"code": "wrong_answer", "message": message, "remedy": REMEDY}]}
+        result["plan"] = {"refusals": [{"code": "wrong_answer", "message": message, "remedy": remedy}]}
     return result
 
 
 class ActionModule(Normal):  # type: ignore[misc]
     """Runs a module on a host as Ansible does, and accepts its answer or fails the host."""
 
+    seconds = math.inf
+    """Processor time that the process of a task may take; a module that waits for hours takes some too."""
+
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """Return what :func:`accept` leaves of the answer, and what Ansible adds."""
         module = self._task.action.rpartition(".")[2]
         accepted: dict[str, Any]
         try:
-            with memory_limit():
-                accepted = super().run(tmp, task_vars)
+            with process_limits(seconds=self.seconds):
+                accepted = self.ask_host(tmp, task_vars)
         except WrongAnswer as error:
-            accepted = refuse_host(module, error)
-        except MemoryExceeded:
-            accepted = refuse_host(module, WrongAnswer(f"it takes more than {MEMORY // 2**20} MiB of memory"))
+            accepted = refuse_host(module, WRONG % (module, error), REMEDY)
+        except LimitExceeded as error:
+            accepted = refuse_host(module, WRONG % (module, f"it takes {error}"), REMEDY)
         if module in LOOKING:
             # Ansible prints a warning that many hosts have once.
             accepted["warnings"] = [*(accepted.get("warnings") or []), *unread_variables(task_vars or {})]
@@ -430,6 +439,15 @@ class ActionModule(Normal):  # type: ignore[misc]
             facts = accepted.setdefault("ansible_facts", {})
             facts[self._discovered_interpreter_key] = self._discovered_interpreter
         return accepted
+
+    def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
+        """Run the module. Raises WrongAnswer."""
+        answer: dict[str, Any] = super().run(tmp, task_vars)
+        return answer
+
+    def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return what may be used of what the module printed. Raises WrongAnswer."""
+        return accept(self._task.action.rpartition(".")[2], answer)
 
     def _parse_returned_data(self, res: dict[str, Any], *more: Any) -> Any:
         """Let Ansible read what is accepted of the answer, if it is short enough.
@@ -449,5 +467,5 @@ class ActionModule(Normal):  # type: ignore[misc]
             raise WrongAnswer("too many lists in each other") from None
         for note in notes:
             self._display.warning(note)
-        accepted = accept(self._task.action.rpartition(".")[2], answer)
+        accepted = self.accept(answer)
         return super()._parse_returned_data({**res, "stdout": json.dumps(accepted)}, *more)

@@ -31,6 +31,15 @@ def load(name: str) -> Any:
     return importlib.import_module(name)
 
 
+def load_plugin(name: str) -> Any:
+    """Return a file of this directory, for a plugin that is built on another one."""
+    spec = importlib.util.spec_from_file_location(f"gpu_ready_{name}", Path(__file__).resolve().with_name(f"{name}.py"))
+    assert spec is not None and spec.loader is not None
+    plugin = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(plugin)
+    return plugin
+
+
 def load_package(name: str, directory: Path) -> None:
     """Make a package importable from its directory."""
     known = sys.modules.get(name)

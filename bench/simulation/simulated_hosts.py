@@ -1,6 +1,6 @@
 """Simulated hosts: they answer the modules of site.yml and upgrade_drivers.yml, with delays and failures from a seed.
 
-What decides is the product's own code: the planner plans from the facts of a host, and the modules that keep the
+What decides is the product's own code: the control node plans from the facts of a host, and the modules that keep the
 journals run as on a host, with files in memory. A module that changes the system answers in the form of the real one;
 its effect on the facts is that of tests/unit/hosts.py. A call of a module that is not known here fails the bench.
 """
@@ -32,8 +32,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from gpu_ready.base import files, manifest, manifest_notes, records
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import decide, variables
-from gpu_ready.plan import compose
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.driver.model import DriverInstallParams
 from gpu_ready.upgrade import journal, model, phases
 
@@ -101,7 +101,7 @@ class SimulatedHost(RecordedHost):
     def __init__(self, name: str, facts: Facts, fault: str) -> None:
         super().__init__()
         self.name, self.facts, self.fault = name, facts, fault
-        self.planned = compose.Plan(True, "not planned")
+        self.collected = facts
         self.drained = self.silent = False
         self.down_until = 0.0
         self.boots = 0
@@ -116,6 +116,20 @@ class SimulatedHost(RecordedHost):
             return b"%.2f 0.00\n" % time.monotonic()
         content = self.files.get(path)
         return content.encode() if isinstance(content, str) else content
+
+    def plan(self) -> compose.Plan:
+        """Return the plan that the control node has of this host: of the facts that it collected last.
+
+        The journal says for which driver, which the modules themselves need not know.
+        """
+        given: dict[str, object] = {**VARIABLES, "gpu_ready_reboot_ok": True}
+        found = journal.read(self)
+        if found and found.phase == model.GOING_BACK and found.from_:
+            back = upgrade.rollback_settings(self.collected, found.from_)
+            given |= back._asdict() if back else {}
+        elif found and found.to and found.phase != model.BACK:
+            given["nvidia_driver_version"] = found.to
+        return compose.plan(self.collected, variables.parse_settings(given).settings)
 
     @property
     def loaded(self) -> str:
@@ -255,7 +269,7 @@ class Fleet:
         if "shutdown" in command:
             host.boots += 1
             host.down_until = self.now() + self.seconds(host, "boot")
-            self.step(host, "nvidia_driver.activate", host.planned)
+            self.step(host, "nvidia_driver.activate", host.plan())
             return ""
         raise ValueError("the simulation has no answer")
 
@@ -354,7 +368,7 @@ class Fleet:
             "the hold of the NVIDIA driver": "hold",
             "NVIDIA persistence daemon": "persistenced",
         }
-        purpose, decided = given["purpose"], host.planned
+        purpose, decided = given["purpose"], host.plan()
         if purpose in steps:
             target = decided.choices.driver.version if decided.choices.driver else ""
             if purpose == "NVIDIA driver" and host.fault in ("install", "stuck") and target == NEW:
@@ -382,7 +396,7 @@ class Fleet:
     def answer_gpu_upgrade_stage(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         coming = [
             f"{one.name}={NEW}-1"
-            for step in host.planned.steps
+            for step in host.plan().steps
             if isinstance(step.params, DriverInstallParams)
             for one in step.params.packages
         ]
@@ -403,7 +417,7 @@ class Fleet:
     def answer_gpu_kernel_module(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         blocked = host.fault == "reboot"
         if not blocked:
-            self.step(host, "nvidia_driver.activate", host.planned)
+            self.step(host, "nvidia_driver.activate", host.plan())
         held = "Xorg" if blocked else ""
         return {
             "changed": True,
@@ -456,7 +470,9 @@ class Fleet:
                 "row": {**row, "verified": None, "why": why},
                 "changed": True,
             }
-        self.step(host, "gpu_verify.verify", host.planned)
+        after = records.to_json(host.facts)
+        STEPS["gpu_verify.verify"](after, given, host.plan())
+        host.facts = records.from_json(Facts, after)
         return {
             "msg": "verified",
             "changed": True,
@@ -495,14 +511,9 @@ def delete_own_file(path: str) -> None:
 
 
 def collect(host: SimulatedHost, treat_as: str | None = None) -> Facts:
-    """Return the facts of a simulated host."""
-    return host.facts._replace(upgrade=journal.read(host))
-
-
-def plan_and_remember(plan: Callable[..., compose.Plan], *given: Any) -> compose.Plan:
-    """Return the plan of a host and keep it: it is what the modules that follow carry out."""
-    ACTING.host.planned = decided = plan(*given)
-    return decided
+    """Return the facts of a simulated host and keep them: the modules that follow carry out their plan."""
+    host.collected = host.facts._replace(upgrade=journal.read(host))
+    return host.collected
 
 
 @contextmanager
@@ -519,9 +530,7 @@ def files_in_memory() -> Iterator[None]:
     ]
     # One module runs at a time here, and the lock is a directory of the real machine.
     replaced.append((manifest_notes, "lock_manifest", lambda path: nullcontext()))
-    replaced.append((decide, "collect", types.SimpleNamespace(collect=collect)))
-    # Only decide's own calls: the planner calls itself for the rollback.
-    replaced.append((decide, "compose", Composer(compose)))
+    replaced.append((library("gpu_node_plan"), "collect", types.SimpleNamespace(collect=collect)))
     before = [(loaded, name, getattr(loaded, name)) for loaded, name, _ in replaced]
     for loaded, name, new in replaced:
         setattr(loaded, name, new)
@@ -530,17 +539,6 @@ def files_in_memory() -> Iterator[None]:
     finally:
         for loaded, name, old in before:
             setattr(loaded, name, old)
-
-
-class Composer:
-    """plan/compose.py as lifecycle/decide.py sees it."""
-
-    def __init__(self, real: types.ModuleType) -> None:
-        self.real = real
-        self.plan = functools.partial(plan_and_remember, real.plan)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-../answers.py
+../plan_action.py

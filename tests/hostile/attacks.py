@@ -342,27 +342,112 @@ def skipped(honest: Any, at: Targets) -> Attack:
 # ---- one module's own -------------------------------------------------------------------------------------------------
 
 
-def steal_by_plan(honest: Any, at: Targets) -> Attack:
-    """A plan that installs the operator's private key, in all ways in which a file is copied."""
-    key, found = str(at.key), copy.deepcopy(honest)
-    installer = {"version": "12.9", "release": "12.9.1", "path": "/usr/local/cuda-12.9", "source": key, "sha256": ""}
-    found["todo"] = {
-        **found.get("todo", {}),
-        "nvidia_driver.runfile": {
-            "version": "580.95.05", "source": key, "sha256": "", "sha256_url": "", "flavour": "open", "kernels": [],
-            "uninstall": None,
-        },
-        "cuda_toolkit.runfile": {"installers": [{**installer, "file": "/tmp/x", "md5_url": ""}], "packages": []},
-        "cudnn.install": {"file": key, "installs": []},
-        "gpu_verify.verify": {"expect": {"engines": {"names": ["docker"]}}, "digest": "x", "image": key},
-    }  # fmt: skip
-    found["upgrade"] = {**found["upgrade"], "installer": {"source": key, "version": "580.95.05", "file": "/tmp/x"}}
-    found["upgrade"]["back"] = {
-        "nvidia_driver_source": "runfile",
-        "nvidia_driver_runfile": key,
-        "nvidia_driver_version": "580.95.05",
-    }
+def of_facts(honest: Any, **changes: Any) -> Attack:
+    """Return an attack that replaces parts of the facts; of those that are mappings, only the given keys."""
+    found = copy.deepcopy(honest)
+    for name, change in changes.items():
+        part = found["facts"][name]
+        found["facts"][name] = {**part, **change} if isinstance(part, dict) and isinstance(change, dict) else change
     return answered(found)
+
+
+def steal_by_facts(honest: Any, at: Targets) -> Attack:
+    """The operator's private key wherever facts name a file, a version or a package that a plan could copy."""
+    key = str(at.key)
+    climbing = "../" * 24 + key.lstrip("/")
+    recorded = {"version": climbing, "branch": climbing, "flavour": key, "source": "runfile", "kernel_modules": key}
+    return of_facts(
+        honest,
+        driver={
+            "runfile": key,
+            "origin": "runfile",
+            "on_disk": {"version": climbing, "path": key},
+            "packages": {key: key},
+            "missing_parts": [key],
+        },
+        cuda={"toolkits": [{"version": "12.9", "path": key, "release": climbing, "origin": "runfile"}]},
+        cudnn={"12.9": {"version": "9.1.0", "recorded": key, "origin": key}},
+        monitoring={"files": {key: key}, "exporter": key, "python": key},
+        upgrade={"phase": "done", "from": {**recorded, "packages": [key]}, "to": climbing, "rollout": 1700000000},
+    )
+
+
+def a_plan(honest: Any, at: Targets) -> Attack:
+    """A plan of the host's own in place of its facts, which installs the operator's private key."""
+    return answered({"changed": False, "lease": "", **stolen_plan(at)})
+
+
+def a_plan_beside_facts(honest: Any, at: Targets) -> Attack:
+    """The same beside the facts of an honest host."""
+    return merged(stolen_plan(at))
+
+
+def stolen_plan(at: Targets) -> dict[str, Any]:
+    """Return a plan that installs the operator's private key."""
+    runfile = {"version": "580.95.05", "source": str(at.key), "sha256": "", "sha256_url": "", "flavour": "open"}
+    return {
+        "plan": {
+            "gpu_host": True,
+            "converged": False,
+            "summary": str(at.key),
+            "choice": {},
+            "refusals": [],
+            "warnings": [],
+            "steps": [],
+            "digest": "",
+        },
+        "todo": {
+            "nvidia_driver.runfile": {**runfile, "kernels": [], "uninstall": None},
+            "cudnn.install": {"file": str(at.key), "installs": []},
+        },
+        "verification": {"expect": {}, "digest": "x", "image": str(at.key)},
+        "row": {},
+        "lines": [str(at.tasks)],
+        "refusal": "",
+        "upgrade": {"state": "current", "installer": {"source": str(at.key), "version": "580.95.05"}},
+    }
+
+
+def nothing_to_do(honest: Any, at: Targets) -> Attack:
+    """A number in place of the facts."""
+    return merged({"facts": 7})
+
+
+def no_system(honest: Any, at: Targets) -> Attack:
+    """Facts without the system, and with a field that no release has."""
+    facts = {name: value for name, value in honest["facts"].items() if name != "base"}
+    return merged({"facts": {**facts, at.mark: at.mark}})
+
+
+def endless_versions(honest: Any, at: Targets) -> Attack:
+    """Versions of a hundred thousand digits, and numbers that are none, which a planner could convert."""
+    digits = "9" * 100_000
+    return of_facts(
+        honest,
+        driver={
+            "on_disk": {"version": f"{digits}.{digits}"},
+            "loaded": {"version": f"x.{digits}"},
+            "origin": "cuda_repo",
+        },
+        packages={"installed": {**honest["facts"]["packages"]["installed"], "docker-ce": digits}},
+        docker={"version": f"{digits}.x", "installed": True},
+    )
+
+
+def many_parts(honest: Any, at: Targets) -> Attack:
+    """Thousands of GPUs, processes, containers and toolkits, to keep the planner busy."""
+    (gpu, *_) = honest["facts"]["base"]["gpus"]
+    base = {**honest["facts"]["base"], "gpus": [{**gpu, "address": f"{n:04x}:00:00.0"} for n in range(8_000)]}
+    processes = [{"pid": n, "name": f"{at.mark}{n}"} for n in range(8_000)]
+    containers = [{"engine": "docker", "id": str(n), "name": str(n), "gpu": "runtime"} for n in range(8_000)]
+    toolkits = [{"version": f"12.{n}", "path": f"/x/{n}", "release": None, "origin": "repo"} for n in range(8_000)]
+    return of_facts(
+        honest,
+        base=base,
+        work={"processes": processes, "containers": containers},
+        cuda={"toolkits": toolkits},
+        cudnn={f"12.{n}": {"version": "9.1.0"} for n in range(8_000)},
+    )
 
 
 def steal_by_check(honest: Any, at: Targets) -> Attack:
@@ -371,30 +456,15 @@ def steal_by_check(honest: Any, at: Targets) -> Attack:
     return merged({"files": {key: "/tmp/x"}, "needs_file": True, "needs": ["12.9", key], "installers": [key]})
 
 
-def nothing_to_do(honest: Any, at: Targets) -> Attack:
-    """Nothing to do, and a number in place of the plan."""
-    return merged({"todo": {}, "plan": 7})
-
-
-def no_refusals(honest: Any, at: Targets) -> Attack:
-    """Nothing to do, and null in place of the list of refusals."""
-    return merged({"todo": {}, "plan": {**honest["plan"], "refusals": None}})
-
-
 def future_rollout(honest: Any, at: Targets) -> Attack:
     """The journal of a rollout in the far future."""
-    found = copy.deepcopy(honest)
     journal = {"phase": "done", "time": 1, "to": "595.91.07", "rollout": 10**15, "touched": True, "reason": ""}
-    found["upgrade"] = {**found["upgrade"], "journal": journal, "state": "current"}
-    return answered(found)
+    return of_facts(honest, upgrade=journal)
 
 
 def wrong_rollout(honest: Any, at: Targets) -> Attack:
     """The journal of a rollout that has no number."""
-    found = copy.deepcopy(honest)
-    found["upgrade"] = {**found["upgrade"], "journal": {"phase": [], "rollout": "abc", "time": {}, "to": []}}
-    found["upgrade"].pop("opened")
-    return answered(found)
+    return of_facts(honest, upgrade={"phase": [], "rollout": "abc", "time": {}, "to": []})
 
 
 def drained_elsewhere(honest: Any, at: Targets) -> Attack:
@@ -506,7 +576,10 @@ UNUSED = (
     "gpu_cdi_spec", "gpu_containerd_config", "gpu_revert", "gpu_dkms", "gpu_nvidia_detect", "gpu_cuda_toolkit_absent",
 )  # fmt: skip
 OWN: dict[str, tuple[Change, ...]] = {
-    "gpu_node_plan": (steal_by_plan, nothing_to_do, no_refusals, future_rollout, wrong_rollout),
+    "gpu_node_plan": (
+        steal_by_facts, a_plan, a_plan_beside_facts, nothing_to_do, no_system, endless_versions, many_parts,
+        future_rollout, wrong_rollout,
+    ),
     "gpu_driver_runfile": (steal_by_check,),
     "gpu_cuda_runfile": (steal_by_check,),
     "gpu_upgrade_stage": (steal_by_check,),
@@ -517,7 +590,7 @@ OWN: dict[str, tuple[Change, ...]] = {
     "gpu_drain_slurm": (waits_for_ever,),
     "kubectl get pods": (failed_pods, endless_pods, pods_of_others, endless_numbers),
     "kubectl version": (endless_numbers,),
-}
+}  # fmt: skip
 """For one module."""
 RAW = (escapes, no_text, nothing, commands, flood, silence, templates)
 """For the output of a shell, which is no JSON."""

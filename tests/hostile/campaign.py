@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.hostile import attacks
-from tests.hostile.limits import impatient_tree
+from tests.hostile.limits import give_plans, impatient_tree, project_tree
 from tests.hostile.scenes import Answers, Scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,7 +224,10 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
     silent = any(cell.attack is attacks.silence for attacker in hostile for cell in attacker.cells)
-    tree = impatient_tree(place.directory / "tree", SILENT) if silent else ROOT
+    tree = place.directory / "tree"
+    tree = impatient_tree(tree, SILENT) if silent else project_tree(tree)
+    if not scene.facts:
+        give_plans(tree)
     environment = {
         "HOME": str(place.home),
         "PATH": f"{place.programs}:{programs}:/usr/bin:/bin:/usr/sbin:/sbin",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpu_ready.base import records
+from gpu_ready.facts import model
 from gpu_ready.facts.model import Facts, GpuProcess, ModuleFacts
 from gpu_ready.lifecycle import audit as lifecycle_audit
 from gpu_ready.lifecycle import decide, variables
@@ -13,6 +14,7 @@ from gpu_ready.plan.containers.model import CleanupParams, ContainerdParams, Mig
 from gpu_ready.plan.cuda.model import ToolkitRemovalParams
 from gpu_ready.plan.driver.model import DetectParams, NextKernelParams
 from gpu_ready.plan.model import Step, ToolkitChoice
+from gpu_ready.upgrade import journal
 
 from tests.hostile.cluster import GPU
 from tests.unit.hosts import KERNEL, T4, bare, carried_out, having
@@ -45,6 +47,8 @@ class Scene(NamedTuple):
     """By module, the steps of the hostile host's plan that use it; all hosts have those of "" in their plan."""
     good: str = "failed=0"
     """What the output or a report says of an honest host."""
+    facts: bool = False
+    """Whether hosts answer gpu_node_plan with facts, as the product has it; with the plan of their choice otherwise."""
 
     @property
     def of_cluster(self) -> bool:
@@ -72,6 +76,18 @@ def plan(facts: Facts, given: Mapping[str, Any], drains: tuple[str, ...] = ()) -
     assert not decided.refusals, decided.refusals
     status = records.to_json(upgrade.upgrade_status(facts, decided, reading.settings, 100))
     return decided, {"changed": False, **decide.answer_json(facts, decided), "upgrade": status, "lease": ""}
+
+
+def from_facts(scene: Scene, facts: Facts) -> Scene:
+    """Return a scene with hosts that answer gpu_node_plan with these facts, which is what the campaign attacks in it."""
+    collected = {"changed": False, "facts": model.to_json(facts), "lease": "", "time": 100}
+    return scene._replace(
+        name=f"{scene.name}_facts",
+        answers={**scene.answers, "gpu_node_plan": collected},
+        modules=("gpu_node_plan",),
+        steps={},
+        facts=True,
+    )
 
 
 def plain_answers() -> Answers:
@@ -163,7 +179,9 @@ def scenes(files: Path) -> list[Scene]:
     """Return all scenes; ``files``: directory of the operator's installers on the control node."""
     return [
         provision(),
+        provision_from_facts(),
         provision_files(files),
+        provision_files_from_facts(files),
         optional_steps(),
         image_tarball(files),
         failed_service(),
@@ -172,6 +190,8 @@ def scenes(files: Path) -> list[Scene]:
         audit("json"),
         upgrade_drivers("upgrade_drivers.yml", "upgrade"),
         upgrade_drivers("rollback_drivers.yml", "rollback"),
+        upgrade_from_facts("upgrade_drivers.yml", "upgrade"),
+        upgrade_from_facts("rollback_drivers.yml", "rollback"),
         Scene("undrain", "playbooks/undrain.yml", {}, {**plain_answers(), "gpu_drain_journal": drained()}, UNDRAINING),
         Scene(
             "uninstall", "playbooks/uninstall.yml", {"gpu_ready_uninstall": True}, plain_answers(), ("gpu_uninstall",)
@@ -185,12 +205,12 @@ def scenes(files: Path) -> list[Scene]:
 
 UNDRAINING = ("gpu_lease", "gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm")
 PROVISIONING = (
-    "gpu_node_plan", "gpu_packages", "gpu_repository", "gpu_files", "gpu_kernel_module", "gpu_cuda_toolkit_default",
+    "gpu_packages", "gpu_repository", "gpu_files", "gpu_kernel_module", "gpu_cuda_toolkit_default",
     "gpu_cudnn_archive", "gpu_service", "uri", "gpu_daemon_json", "gpu_verify",
 )  # fmt: skip
-COPYING = ("gpu_node_plan", "gpu_driver_runfile", "gpu_cuda_runfile", "file", "copy", "stat")
+COPYING = ("gpu_driver_runfile", "gpu_cuda_runfile", "file", "copy", "stat")
 UPGRADING = (
-    "gpu_node_plan", "gpu_upgrade_journal", "gpu_upgrade_stage", "gpu_upgrade_modules", "gpu_drain_journal",
+    "gpu_upgrade_journal", "gpu_upgrade_stage", "gpu_upgrade_modules", "gpu_drain_journal",
     "gpu_drain_docker", "gpu_drain_slurm", "gpu_kernel_module", "gpu_verify",
 )  # fmt: skip
 
@@ -223,7 +243,6 @@ SITE_STEPS = {
 FILE_STEPS = {
     **VERIFIED,
     **dict.fromkeys(("gpu_driver_runfile", "file", "copy", "stat"), ("nvidia_driver.runfile",)),
-    "gpu_node_plan": ("nvidia_driver.runfile", "cuda_toolkit.runfile", "cudnn.install"),
     "gpu_cuda_runfile": ("cuda_toolkit.runfile",),
 }
 OPTIONAL_STEPS = {
@@ -253,6 +272,27 @@ def provision() -> Scene:
     return Scene(
         "site", "site.yml", {}, {**plain_answers(), "gpu_node_plan": answer}, PROVISIONING, (), SITE_STEPS, READY
     )
+
+
+def provision_from_facts() -> Scene:
+    """Return site.yml on a host that only has to be verified."""
+    decided, _ = plan(bare(T4), {})
+    return from_facts(provision(), carried_out(bare(T4), decided)._replace(verified=None))
+
+
+def provision_files_from_facts(files: Path) -> Scene:
+    """Return site.yml with installers of the control node, on a bare host."""
+    return from_facts(provision_files(files), bare(T4))
+
+
+def upgrade_from_facts(playbook: str, name: str) -> Scene:
+    """Return an upgrade of hosts with the old driver, or a rollback of hosts with the new one."""
+    version = OLD if name == "upgrade" else NEW
+    decided, _ = plan(bare(T4), {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": version})
+    facts = carried_out(bare(T4), decided)
+    if name == "rollback":
+        facts = facts._replace(upgrade=journal.from_json({**JOURNAL, "rollout": 1700000000}))
+    return from_facts(upgrade_drivers(playbook, name), facts)
 
 
 def provision_files(files: Path) -> Scene:
@@ -391,6 +431,6 @@ def upgrade_drivers(playbook: str, name: str) -> Scene:
         "gpu_drain_slurm_node": "{{ inventory_hostname }}",
     }
     answers = {**plain_answers(), "gpu_node_plan": answer, "gpu_drain_journal": drained()}
-    modules = UPGRADING if name == "upgrade" else ("gpu_node_plan", "gpu_upgrade_journal")
+    modules = UPGRADING if name == "upgrade" else ("gpu_upgrade_journal",)
     good = "rolled back" if name == "rollback" else "upgraded"
     return Scene(name, f"playbooks/{playbook}", operator, answers, modules, good=good)

@@ -13,6 +13,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gpu_ready.facts import model
+from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
+
+from tests.hostile.limits import give_plans, project_tree
+from tests.unit.hosts import T4, bare, carried_out
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent
 TRUTHFUL = "True"
@@ -38,7 +45,21 @@ NOTHING_TO_DO: dict[str, dict[str, Any]] = {
     },
     "gpu_upgrade_stage": {"coming": [], "kept": [], "installers": [], "alike": {}, "files": {}},
 }  # fmt: skip
-"""What an honest host answers, for fields that a test does not give: without them an answer is refused."""
+"""What an honest host answers, for fields that a test does not give: without them an answer is refused. That of
+gpu_node_plan is the plan: for runs with ``given_plans``."""
+
+
+def collected(facts: model.Facts) -> dict[str, Any]:
+    """What gpu_node_plan really answers on a host with these facts."""
+    return {"facts": model.to_json(facts), "lease": "", "time": 1_800_000_000}
+
+
+def ready_facts() -> model.Facts:
+    """The facts of a host in the desired state."""
+    return carried_out(bare(T4), compose.plan(bare(T4), variables.parse_settings({}).settings))
+
+
+READY: dict[str, Any] = collected(ready_facts())
 
 INTERPRETER = """\
 #!{python}
@@ -70,7 +91,9 @@ def complete(module: str, answer: Any) -> Any:
     """An answer, or each of a list, with the fields that are missing in it."""
     if isinstance(answer, list):
         return [complete(module, one) for one in answer]
-    return merge(NOTHING_TO_DO.get(module, {}), answer) if isinstance(answer, dict) else answer
+    if not isinstance(answer, dict) or "facts" in answer:
+        return answer
+    return merge(NOTHING_TO_DO.get(module, {}), answer)
 
 
 def merge(honest: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -120,19 +143,22 @@ def run_playbook(
     *arguments: str,
     limit_s: int = 400,
     limit_kib: int = 0,
+    given_plans: bool = False,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables.
 
-    ``limit_kib``: what the operator's shell allows each process, 0 for everything.
+    ``limit_kib``: what the operator's shell allows each process, 0 for everything. ``given_plans``: the hosts answer
+    gpu_node_plan with plans, not with facts.
     """
+    root = give_plans(project_tree(directory / "given_plans")) if given_plans else ROOT
     limited = ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "sh"] if limit_kib else []
     inventory = directory / "hosts.json"
     variables = {"gpu_report_directory": str(directory / "reports")}
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    environment |= {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
+    environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
     return subprocess.run(
-        [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(ROOT / playbook), *arguments],
+        [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],
         cwd=directory, env=environment | more, capture_output=True, text=True, check=False, timeout=limit_s,
     )  # fmt: skip

@@ -36,7 +36,7 @@ from gpu_ready.verify.checks import Check
 
 from tests.hostile.scenes import plan, scenes
 from tests.unit.hosts import A100, bare, carried_out, having
-from tests.unit.lying_host import NOTHING_TO_DO, TRUTHFUL, calls, make_liar, run_playbook
+from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, run_playbook
 from tests.unit.test_answers import FILES, TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +45,8 @@ SPEC = importlib.util.spec_from_file_location("gpu_ready_answers", ROOT / "plugi
 assert SPEC is not None and SPEC.loader is not None
 answers = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(answers)
-OWN_PLUGINS = {"gpu_report": "plugins/report_action.py"}
-"""Modules that are an action plugin on the control node."""
+OWN_PLUGINS = {"gpu_node_plan": "plugins/plan_action.py", "gpu_report": "plugins/report_action.py"}
+"""Modules of which the control node does a part, or all."""
 ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet", "gpu_upgrade_share"}
 PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
 
@@ -59,7 +59,7 @@ def returned(module: str) -> dict[str, Any]:
 
 def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:
     modules = {path.stem for path in (ROOT / "library").glob("*.py")}
-    assert set(OWN_PLUGINS) < ON_THE_CONTROL_NODE and set(answers.ANSWERS) == modules - ON_THE_CONTROL_NODE
+    assert set(answers.ANSWERS) == modules - ON_THE_CONTROL_NODE
     expected = dict.fromkeys(answers.ANSWERS, "plugins/answers.py") | OWN_PLUGINS
     assert {path.stem: str(path.resolve().relative_to(ROOT)) for path in ACTIONS.glob("*.py")} == expected
 
@@ -89,7 +89,7 @@ ELSEWHERE: dict[str, list[tuple[str, str]]] = {
     "gpu_files": [("base/managed_files.py", "converge")],
     "gpu_kernel_module": [("driver/live_reload.py", "change_modules")],
     "gpu_monitoring": [("lifecycle/monitoring.py", "install"), ("lifecycle/monitoring.py", "remove")],
-    "gpu_node_plan": [("lifecycle/decide.py", "plan_json"), ("lifecycle/decide.py", "answer_json")],
+    "gpu_node_plan": [("lifecycle/decide.py", "plan_json"), ("../../plugins/plan_action.py", "ask_host")],
     "gpu_packages": [("packaging/install.py", "converge")],
     "gpu_repository": [("packaging/repositories.py", "configure")],
     "gpu_revert": [("lifecycle/revert.py", "revert")],
@@ -257,7 +257,7 @@ def test_a_schema_that_is_too_narrow_is_found() -> None:
 
 @pytest.mark.parametrize("module", sorted(answers.ANSWERS))
 def test_schema_documentation_and_code_name_the_same_values(module: str) -> None:
-    places = [(ROOT / f"library/{module}.py", "run")]
+    places = [] if module in OWN_PLUGINS else [(ROOT / f"library/{module}.py", "run")]
     places += [(ROOT / "module_utils/gpu_ready" / path, function) for path, function in ELSEWHERE.get(module, [])]
     coded = set.union(*(named_values(*place) for place in places)) - OF_ANSIBLE
     assert coded == set(returned(module)) - OF_ANSIBLE - set(answers.SHOWN)
@@ -286,7 +286,7 @@ def test_every_field_that_a_task_uses_is_in_the_schema_of_its_module() -> None:
 
 def test_honest_answers_lose_nothing() -> None:
     for scene in scenes(Path("/srv")):
-        for module in set(scene.answers) & set(answers.ANSWERS):
+        for module in set(scene.answers) & set(answers.ANSWERS) - ({"gpu_node_plan"} if scene.facts else set()):
             answer = scene.answers[module]
             assert answers.accept(module, answer) == {"failed": False, **answer}, (scene.name, module)
 
@@ -406,7 +406,14 @@ def test_an_answer_that_ansible_itself_cannot_process_is_refused_with_a_remedy(t
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in found.items()}
     play = tmp_path / "play.yml"
     play.write_text(PLAY.split("    - name: Ask")[0])
-    done = run_playbook(tmp_path, play, hosts, ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_CALLBACK_RESULT_FORMAT="json")
+    done = run_playbook(
+        tmp_path,
+        play,
+        hosts,
+        given_plans=True,
+        ANSIBLE_STDOUT_CALLBACK="default",
+        ANSIBLE_CALLBACK_RESULT_FORMAT="json",
+    )
     refused = re.findall(r"^fatal: \[(\w+)\].*and nothing of it was used. Remedy: find out", done.stdout, re.M)
     assert set(refused) == {"form", "facts", "output", "text"}, done.stdout + done.stderr
     assert {"ok: [notes]", "ok: [record]"} <= set(done.stdout.splitlines()), done.stdout + done.stderr
@@ -509,6 +516,7 @@ def test_a_wrong_answer_fails_one_host_and_facts_choose_nothing(tmp_path: Path, 
         tmp_path,
         play,
         hosts,
+        given_plans=True,
         ANSIBLE_INJECT_FACT_VARS=inject,
         ANSIBLE_STDOUT_CALLBACK="default",
         ANSIBLE_CALLBACK_RESULT_FORMAT="json",
@@ -536,7 +544,16 @@ def test_a_terminal_gets_no_control_characters_of_a_module_from_ansibles_own_cal
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in found.items()}
     play = tmp_path / "play.yml"
     play.write_text(PLAY.split("    - name: Ask")[0])
-    done = run_playbook(tmp_path, play, hosts, "--diff", "-vvv", ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_NOCOLOR="1")
+    done = run_playbook(
+        tmp_path,
+        play,
+        hosts,
+        "--diff",
+        "-vvv",
+        given_plans=True,
+        ANSIBLE_STDOUT_CALLBACK="default",
+        ANSIBLE_NOCOLOR="1",
+    )
     text = done.stdout + done.stderr
     assert "?]0;x??31m" in text and os.linesep in text
     assert not [line for line in text.splitlines() if "\x1b" in line or "\x07" in line or "\x9b" in line]
@@ -547,8 +564,8 @@ def test_a_terminal_gets_no_control_characters_of_a_module_from_ansibles_own_cal
 def test_site_refuses_the_host_with_a_wrong_answer_and_reports_the_other(tmp_path: Path, configuration: str) -> None:
     file = tmp_path / "ansible.cfg"
     file.write_text(configuration.replace("= plugins", f"= {ROOT}/plugins"))
-    honest = {**NOTHING_TO_DO["gpu_node_plan"], "row": {"distribution": "Debian 12"}}
-    wrong = {**honest, "lines": [7]}
+    honest = READY
+    wrong = {**honest, "facts": {**honest["facts"], "drained": 7}}
     hosts = {
         name: make_liar(tmp_path, name, {"gpu_node_plan": answer})
         for name, answer in {"good": honest, "wrong": wrong}.items()
@@ -559,7 +576,7 @@ def test_site_refuses_the_host_with_a_wrong_answer_and_reports_the_other(tmp_pat
     assert report["counts"] == {"ready": 1, "refused": 1}, done.stdout[-3000:]
     why = report["hosts"]["wrong"]["why"]
     assert why.startswith(
-        "the answer of this host to gpu_node_plan is not one that the module gives (field lines[]: int"
+        "the answer of this host to gpu_node_plan is not one that the module gives (Facts.drained must be"
     )
     assert "Remedy: find out what changes the host's Python" in why
 
@@ -584,6 +601,7 @@ def test_an_endless_answer_is_bounded_in_memory_and_the_others_finish(tmp_path: 
         tmp_path,
         tmp_path / "play.yml",
         hosts,
+        given_plans=True,
         ANSIBLE_STDOUT_CALLBACK="default",
         ANSIBLE_CALLBACK_RESULT_FORMAT="json",
     )
@@ -603,7 +621,9 @@ def test_the_shells_limit_bounds_an_endless_answer_of_ansibles_own_module(tmp_pa
     answer = {"gpu_node_plan": PLAN}
     hosts = {name: make_liar(tmp_path, name, {**answer, **asked}) for name, asked in found.items()}
     (tmp_path / "play.yml").write_text(PLAY)
-    done = run_playbook(tmp_path, tmp_path / "play.yml", hosts, limit_kib=614400, ANSIBLE_STDOUT_CALLBACK="default")
+    done = run_playbook(
+        tmp_path, tmp_path / "play.yml", hosts, limit_kib=614400, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default"
+    )
     text = done.stdout + done.stderr
     assert "asked honest" in text and done.returncode == 2, text[-3000:]
     for name in ("flood", "long"):
@@ -618,7 +638,7 @@ def test_a_server_that_accepts_and_never_answers_is_reported_and_the_others_fini
     with socket.create_server(("127.0.0.1", 0)) as server:
         accepted: list[socket.socket] = []
         threading.Thread(target=accept_for_ever, args=(server, greeting, accepted), daemon=True).start()
-        honest = {**NOTHING_TO_DO["gpu_node_plan"], "row": {"distribution": "Debian 12"}}
+        honest = READY
         address = {"ansible_host": "127.0.0.1", "ansible_port": server.getsockname()[1]}
         hosts = {"good": make_liar(tmp_path, "good", {"gpu_node_plan": honest}), "silent": address}
         began = time.monotonic()

@@ -26,7 +26,7 @@ def test_hosts_outside_the_good_states_fail_and_the_others_cost_one_call(tmp_pat
         name: make_liar(tmp_path, name, {"gpu_node_plan": answer})
         for name, answer in (ANSWERS | {"ready": READY}).items()
     }
-    done = run_playbook(tmp_path, "site.yml", hosts, ANSIBLE_STDOUT_CALLBACK="default")
+    done = run_playbook(tmp_path, "site.yml", hosts, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default")
     assert done.returncode == 2, done.stdout
     for name in ANSWERS:
         assert f"fatal: [{name}]: FAILED!" in done.stdout, done.stdout
@@ -37,5 +37,5 @@ def test_hosts_outside_the_good_states_fail_and_the_others_cost_one_call(tmp_pat
 def test_hosts_in_good_states_end_with_status_0(tmp_path: Path) -> None:
     answers = {"ready": READY, "no_gpu": READY | {"plan": PLAN | {"gpu_host": False}}}
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
-    done = run_playbook(tmp_path, "site.yml", hosts)
+    done = run_playbook(tmp_path, "site.yml", hosts, given_plans=True)
     assert done.returncode == 0, done.stdout + done.stderr

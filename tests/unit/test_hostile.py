@@ -17,7 +17,17 @@ SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
     "api_operator": {"kubectl version": ("endless_numbers",)},
     "api_verify": {"kubectl get pods": ("failed_pods",)},
     "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},
-    "site": {"gpu_node_plan": ("nulls", "nothing_to_do", "no_refusals")},
+    "site_facts": {
+        "gpu_node_plan": (
+            "nulls",
+            "templates",
+            "nothing_to_do",
+            "a_plan",
+            "steal_by_facts",
+            "endless_versions",
+            "many_parts",
+        )
+    },
 }
 
 

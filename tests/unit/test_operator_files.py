@@ -67,7 +67,7 @@ def test_a_host_gets_no_file_that_the_operator_did_not_name(tmp_path: Path) -> N
             f"{name}-beside": make_liar(tmp_path, f"{name}-beside", ask(str(secret))) | {variable: setting(str(given))},
             f"{name}-absent": make_liar(tmp_path, f"{name}-absent", ask(str(tmp_path / "absent"))),
         }
-    done = run_playbook(tmp_path, "site.yml", hosts)
+    done = run_playbook(tmp_path, "site.yml", hosts, given_plans=True)
     for host in hosts:
         assert SECRET not in loot(tmp_path, host) and GIVEN not in loot(tmp_path, host)
     for name in ASKING:
@@ -92,7 +92,7 @@ def test_a_host_gets_the_file_that_the_operator_named(tmp_path: Path) -> None:
         for name, (variable, ask, setting) in ASKING.items()
     }
     hosts["wrong"] = make_liar(tmp_path, "wrong", ask_driver(str(typo))) | {"nvidia_driver_runfile": str(typo)}
-    done = run_playbook(tmp_path, "site.yml", hosts)
+    done = run_playbook(tmp_path, "site.yml", hosts, given_plans=True)
     for name in ASKING:
         assert loot(tmp_path, name) == GIVEN, done.stdout
     assert "no variable" not in done.stdout

@@ -53,7 +53,7 @@ def own(
     book.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": True, **play} for play in plays]))
     answers = {"gpu_node_plan": plans, "gpu_lease": [{"before": ""}, {}] * 2}
     hosts = {"one": make_liar(directory, "one", answers) | variables}
-    return run_playbook(directory, book, hosts, *arguments, ANSIBLE_STDOUT_CALLBACK="default")
+    return run_playbook(directory, book, hosts, *arguments, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default")
 
 
 def test_each_role_plans_its_own_part(tmp_path: Path) -> None:

@@ -516,7 +516,7 @@ def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> 
     alike, other = (planned(REPOSITORY, **lines, diff=differences(path)) for path in ("/etc/a", "/etc/b"))
     answers = {"n1": alike, "n2": alike, "n3": other, "n4": refused("docker is not offered")}
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
-    shown = run_playbook(tmp_path, "site.yml", hosts, "--check", "--diff").stdout
+    shown = run_playbook(tmp_path, "site.yml", hosts, "--check", "--diff", given_plans=True).stdout
     assert shown.count("  n1, n2, n3: 1x Tesla T4: 1 step to do\n    docker_engine.repository: because\n") == 1, shown
     assert shown.count("docker_engine.repository") == 1
     assert (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +13,7 @@ from gpu_ready.driver import dkms, live_reload, service
 from gpu_ready.packaging import manager
 
 from tests.hostile.limits import impatient_tree
-from tests.unit.lying_host import ROOT, make_liar, run_playbook
+from tests.unit.lying_host import READY, ROOT, make_liar, run_playbook
 
 LONGEST_S = 4 * 3600
 SHORT_S, INSTALL_S, COPY_S = 1800, 7200, LONGEST_S
@@ -30,10 +29,6 @@ LONG = {
 IMPORTING = ("rollback_drivers.yml", "site.yml")
 PLAYBOOKS = [path for path in sorted((ROOT / "playbooks").glob("*.yml")) if path.name not in IMPORTING]
 READING = {"gpu_node_plan": "gpu_plan", "gpu_audit": "gpu_audit"}
-IDLE: dict[str, Any] = {
-    "plan": {"refusals": [], "warnings": [], "steps": [], "gpu_host": True, "converged": True, "summary": "ready"},
-    "todo": {}, "lines": [], "row": {"distribution": "Debian 12", "why": "nothing to do"}, "refusal": "", "upgrade": {}, "verification": None, "lease": "",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
@@ -88,7 +83,7 @@ def impatient(tmp_path: Path) -> Path:
 def test_the_others_finish_when_a_host_never_answers(
     tmp_path: Path, impatient: Path, playbook: str, module: str
 ) -> None:
-    answers = {"gpu_node_plan": IDLE, "gpu_audit": {"audit": {"state": "ok"}}}
+    answers = {"gpu_node_plan": READY, "gpu_audit": {"audit": {"state": "ok"}}}
     hosts = {
         "hung": make_liar(tmp_path, "hung", {module: "import time; time.sleep(900)"}),
         "sound": make_liar(tmp_path, "sound", {module: answers[module]}),

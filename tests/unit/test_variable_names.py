@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.lying_host import make_liar, run_playbook
+from tests.unit.lying_host import READY, make_liar, run_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("variable_names", ROOT / "plugins/variables/names.py")
@@ -64,7 +64,7 @@ def test_the_variables_that_replace_those_of_others_exist() -> None:
 @pytest.mark.host_io
 def test_a_run_names_them_once(tmp_path: Path) -> None:
     wrong = {"nvidia_driver_brnach": "580", "nvidia_driver_skip_reboot": True, "gpu_rack": 7}
-    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": {}}) | wrong for name in ("n1", "n2", "n3")}
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": READY}) | wrong for name in ("n1", "n2", "n3")}
     done = run_playbook(tmp_path, "site.yml", hosts)
     shown = " ".join((done.stdout + done.stderr).split())
     assert shown.count("nvidia_driver_brnach is not read by gpu-ready. Did you mean nvidia_driver_branch?") == 1, shown

@@ -14,8 +14,7 @@ from ansible.errors import AnsibleLookupError
 from ansible.utils.context_objects import GlobalCLIArgs
 
 from plugins.lookup import gpu_ready_hosts
-from tests.unit.lying_host import ROOT, calls, make_liar, run_playbook
-from tests.unit.test_control_node import IDLE
+from tests.unit.lying_host import READY, ROOT, calls, make_liar, run_playbook
 
 GROUPS = {"all": ["a1", "a2", "b1"], "ungrouped": [], "a": ["a1", "a2"]}
 PLAYS = [
@@ -91,7 +90,7 @@ def test_hosts_that_the_inventory_does_not_have_are_refused(terms: list[Any], me
 
 
 def run_site(directory: Path, *arguments: str, playbook: str = "site.yml") -> subprocess.CompletedProcess[str]:
-    hosts = {name: make_liar(directory, name, {"gpu_node_plan": IDLE}) for name in ("one", "two")}
+    hosts = {name: make_liar(directory, name, {"gpu_node_plan": READY}) for name in ("one", "two")}
     return run_playbook(directory, playbook, hosts, *arguments, ANSIBLE_STDOUT_CALLBACK="default")
 
 
@@ -115,7 +114,7 @@ def test_a_limit_that_leaves_no_host_is_refused(tmp_path: Path) -> None:
 @pytest.mark.host_io
 def test_a_limit_needs_no_other_inventory(tmp_path: Path) -> None:
     """One without a source would be a warning, or an error where ansible.cfg asks for it."""
-    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": IDLE}) for name in ("one", "two")}
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": READY}) for name in ("one", "two")}
     done = run_playbook(tmp_path, "site.yml", hosts, "--limit=one", ANSIBLE_INVENTORY_UNPARSED_FAILED="true")
     assert done.returncode == 0 and "No inventory was parsed" not in done.stdout + done.stderr
     assert calls(tmp_path, "two") == []

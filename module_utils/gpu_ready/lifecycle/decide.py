@@ -1,6 +1,5 @@
-"""Collect the facts of one host and plan it: gpu_node_plan without Ansible."""
+"""Plan one host: gpu_node_plan without Ansible."""
 
-import time
 from typing import Dict, List, Mapping, NamedTuple, Sequence
 
 from ..base import records
@@ -23,12 +22,33 @@ class PlannedHost(NamedTuple):
 
 
 def plan_json(
-    host: Host, given: Mapping[str, object], drains: Sequence[str] = (), part: str = "", check: bool = False
+    facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str = "", check: bool = False, now: int = 0
 ) -> Dict[str, object]:
-    """Return the result of gpu_node_plan for a host and the variables as they were given."""
-    planned = plan_host(host, given, drains, part, check)
-    status = plan_upgrade.upgrade_status(planned.facts, planned.plan, planned.settings, int(time.time()))
-    return dict(answer_json(planned.facts, planned.plan), upgrade=records.to_json(status))
+    """Return the result of gpu_node_plan; ``now``: seconds since 1970 by the host's clock, the rest as in plan_host."""
+    decided = compose.plan(facts, settings, drains, part, check)
+    status = plan_upgrade.upgrade_status(facts, decided, settings, now)
+    return dict(answer_json(facts, decided), upgrade=records.to_json(status))
+
+
+def refusal_json(errors: List[str]) -> Dict[str, object]:
+    """Return the result of gpu_node_plan for wrong settings, with which no host is asked for its facts."""
+    decided = refused_plan(errors)
+    status = plan_upgrade.UpgradeStatus(
+        state=plan_upgrade.REFUSED,
+        opened=False,
+        touched=False,
+        staged=False,
+        from_=None,
+        to=None,
+        way="none",
+        why=decided.summary,
+        refusal=refusal_text(decided),
+        installed=None,
+        journal=None,
+        back=None,
+    )
+    shown = dict(texts_json(decided), verification=None, row={"why": decided.summary})
+    return dict(shown, upgrade=records.to_json(status))
 
 
 def plan_host(
@@ -51,15 +71,26 @@ def refused_plan(errors: List[str]) -> compose.Plan:
 
 
 def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
+    return dict(
+        texts_json(decided),
+        verification=records.to_json(compose.verify_params(facts, decided.choices, decided.digest)),
+        row=records.to_json(compose.report_row(facts, decided)),
+    )
+
+
+def texts_json(decided: compose.Plan) -> Dict[str, object]:
+    """Return the plan, its parameters and its texts."""
     return {
         "plan": compose.plan_json(decided),
         "todo": compose.todo_json(decided),
-        "verification": records.to_json(compose.verify_params(facts, decided.choices, decided.digest)),
-        "row": records.to_json(compose.report_row(facts, decided)),
         "diff": compose.diff_json(decided),
         "lines": plan_lines(decided),
-        "refusal": "\n".join("%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals),
+        "refusal": refusal_text(decided),
     }
+
+
+def refusal_text(decided: compose.Plan) -> str:
+    return "\n".join("%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals)
 
 
 def plan_lines(decided: compose.Plan) -> List[str]:

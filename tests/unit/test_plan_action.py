@@ -1,0 +1,210 @@
+"""The plan of a host on the control node (plugins/plan_action.py): which facts it accepts, and what wrong ones do."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib.util
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile.limits import impatient_tree
+from tests.unit.hosts import T4, bare
+from tests.unit.lying_host import NOTHING_TO_DO, READY, ROOT, TRUTHFUL, calls, collected, make_liar, run_playbook
+
+SPEC = importlib.util.spec_from_file_location("gpu_ready_plan_action", ROOT / "plugins/plan_action.py")
+assert SPEC is not None and SPEC.loader is not None
+plan_action = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(plan_action)
+HONEST: dict[str, Any] = json.loads(json.dumps(collected(bare(T4))))
+PLAY = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Plan
+      gpu_node_plan:
+        {options}
+      register: planned
+    - name: Show
+      ansible.builtin.debug:
+        msg: "planned {{{{ inventory_hostname }}}} {{{{ planned.plan.summary }}}}"
+"""
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The facts of an honest host with another value at a path."""
+    facts: dict[str, Any] = copy.deepcopy(HONEST["facts"])
+    *parents, last = path.split(".")
+    inner: Any = facts
+    for name in parents:
+        inner = inner[int(name) if name.isdigit() else name]
+    inner[last] = value
+    return facts
+
+
+def test_honest_facts_are_read_as_they_were_collected() -> None:
+    assert plan_action.read_facts(HONEST["facts"]) == bare(T4)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "what"),
+    [
+        ("schema", 2, "schema 2 is of another release"),
+        ("drained", 1, "Facts.drained must be"),
+        ("other", "x", "Facts has unknown field other"),
+        ("base", {}, "Facts.base has no field os"),
+        ("base.gpus.0.device", 7, "Facts.base.gpus[0].device must be"),
+        ("base.gpus.0.more", 7, "Facts.base.gpus[0] has unknown field more"),
+        ("packages.installed", {"docker-ce": ["1"]}, "Facts.packages.installed.docker-ce must be"),
+        ("work", {"processes": [{"pid": True, "name": "x"}]}, "Facts.work.processes[0].pid must be"),
+        ("upgrade", {"phase": "done", "rollout": "x"}, "Facts.upgrade.rollout must be"),
+        ("engines", None, "Facts.engines must be"),
+    ],
+)
+def test_facts_of_another_form_are_refused(path: str, value: Any, what: str) -> None:
+    with pytest.raises(plan_action.ANSWERS.WrongAnswer, match=re.escape(what)):
+        plan_action.read_facts(changed(path, value))
+
+
+def test_a_message_quotes_little_of_wrong_facts_and_no_control_characters() -> None:
+    with pytest.raises(plan_action.ANSWERS.WrongAnswer) as error:
+        plan_action.read_facts(changed("drained", "\x1b]0;x\x07" + "x" * 100_000))
+    assert len(str(error.value)) <= plan_action.QUOTED and "\x1b" not in str(error.value)
+
+
+def test_texts_of_facts_have_no_control_characters() -> None:
+    process = {"pid": 1, "name": "train\x1b[2J\u202e", "command": "a\tb\nc\x9b"}
+    facts = plan_action.read_facts(changed("work", {"processes": [process]}))
+    assert (facts.work.processes[0].name, facts.work.processes[0].command) == ("train?[2J?", "a\tb\nc?")
+
+
+def test_a_file_of_the_host_keeps_the_ends_of_its_lines() -> None:
+    text = '{\r\n  "live-restore": true\r\n}\r\n'
+    facts = plan_action.read_facts(changed("docker.daemon_json", {"exists": True, "text": text}))
+    assert facts.docker.daemon_json.text == text
+
+
+def test_what_the_module_answers_is_what_the_plugin_reads() -> None:
+    module = ast.parse((ROOT / "library/gpu_node_plan.py").read_text())
+    (run,) = [one for one in module.body if isinstance(one, ast.FunctionDef) and one.name == "run"]
+    (answer,) = [one.value for one in ast.walk(run) if isinstance(one, ast.Return)]
+    assert isinstance(answer, ast.Dict)
+    assert {ast.literal_eval(key) for key in answer.keys if key} == {"changed", *plan_action.COLLECTED}
+
+
+def test_options_are_given_to_the_planner_as_to_a_module() -> None:
+    given = {"cuda_toolkit_runfiles": {12.9: "/x"}, "cuda_toolkit_versions": (12.9, "12.8"), "gpu_ready_vault": True}
+    assert plan_action.plain(given) == {
+        "cuda_toolkit_runfiles": {"12.9": "/x"},
+        "cuda_toolkit_versions": [12.9, "12.8"],
+        "gpu_ready_vault": True,
+    }
+
+
+def play(directory: Path, answers: dict[str, Any], *arguments: str, options: str = "part: ''") -> str:
+    """Plan hosts with these answers; return what Ansible printed."""
+    hosts = {name: make_liar(directory, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
+    (directory / "play.yml").write_text(PLAY.format(options=options))
+    done = run_playbook(
+        directory, directory / "play.yml", hosts, *arguments,
+        ANSIBLE_STDOUT_CALLBACK="default", ANSIBLE_CALLBACK_RESULT_FORMAT="json",
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+@pytest.mark.host_io
+def test_a_wrong_answer_refuses_one_host_and_the_others_are_planned(tmp_path: Path) -> None:
+    wrong = {
+        "type": {**HONEST, "facts": 7},
+        "field": {**HONEST, "facts": changed("drained", 1)},
+        "plan": {**NOTHING_TO_DO["gpu_node_plan"], "changed": False},
+        "deep": {**HONEST, "facts": changed("docker", {"info": json.loads("[" * 200 + "]" * 200)})},
+        "number": {**HONEST, "time": 10**30},
+        "nothing": {},
+    }
+    beside = {**HONEST, **NOTHING_TO_DO["gpu_node_plan"], "ansible_facts": {"planned": 7}}
+    text = play(tmp_path, {**wrong, "honest": HONEST, "beside": beside, "truthful": TRUTHFUL})
+    refused = re.findall(r"fatal: \[(\w+)\].*?the answer of this host to gpu_node_plan is not one that", text, re.S)
+    assert sorted(refused) == sorted(wrong), text
+    assert "Traceback" not in text
+    for name in ("honest", "beside"):
+        assert f"planned {name} 1x Tesla T4 with driver" in text, text
+    assert "planned truthful " in text
+
+
+@pytest.mark.host_io
+def test_facts_are_no_templates_and_only_the_way_of_collecting_them_reaches_a_host(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    bad = "{{ lookup('ansible.builtin.pipe', 'touch FILE') }}".replace("FILE", str(ran))
+    facts = changed("base.gpus.0.name", bad)
+    text = play(tmp_path, {"bad": {**HONEST, "facts": facts}}, options="nvidia_driver_branch: 580")
+    assert "planned bad 1x {{ lookup(" in text and not ran.exists(), text
+    program = f"open(home + '/asked', 'a').write(open(sys.argv[-1]).read()); print({json.dumps(HONEST)!r})"
+    directory = tmp_path / "second"
+    directory.mkdir()
+    play(directory, {"one": program}, options="{gpu_ready_treat_as: debian12, nvidia_driver_branch: '580'}")
+    asked = (directory / "one/asked").read_text()
+    assert '"gpu_ready_treat_as": "debian12"' in asked and "nvidia_driver_branch" not in asked
+
+
+@pytest.mark.host_io
+def test_wrong_settings_are_refused_before_a_host_is_asked(tmp_path: Path) -> None:
+    text = play(tmp_path, {"one": HONEST}, options="{nvidia_driver_branch: newest, nvidia_driver_hold: perhaps}")
+    assert "planned one nvidia_driver_branch is 'newest'" in text and "nvidia_driver_hold is 'perhaps'" in text, text
+    assert calls(tmp_path, "one") == []
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("option", ["part: cluster", "nvidia_driver_colour: red"])
+def test_options_that_do_not_exist_fail_before_a_host_is_asked(tmp_path: Path, option: str) -> None:
+    text = play(tmp_path, {"one": HONEST}, options=option)
+    assert "fatal: [one]: FAILED!" in text and option.split(": ")[0] in text, text
+    assert calls(tmp_path, "one") == []
+
+
+@pytest.mark.host_io
+def test_facts_that_the_planner_cannot_process_refuse_the_host_and_name_the_error(tmp_path: Path) -> None:
+    digits = "9" * 10_000  # more than int() converts
+    facts = changed("driver", {"on_disk": {"version": digits}, "loaded": {"version": digits}, "origin": "cuda_repo"})
+    hosts = {"endless": {**HONEST, "facts": facts}, "honest": HONEST}
+    text = play(tmp_path, hosts)
+    message = "no plan can be computed from the facts of this host (ValueError: Exceeds the limit"
+    assert message in text and "report it as a defect of gpu-ready with the output of `-vvv`" in text, text
+    assert "planned honest " in text and "Traceback" not in text
+    (tmp_path / "verbose").mkdir()
+    verbose = play(tmp_path / "verbose", {"endless": hosts["endless"]}, "-vvv")
+    assert "Traceback" in verbose and "ValueError" in verbose
+
+
+@pytest.mark.host_io
+def test_the_time_limit_of_the_task_holds_for_the_planner_too(tmp_path: Path) -> None:
+    """It interrupts the process that plans, wherever it is."""
+    tree = impatient_tree(tmp_path / "tree", 20)
+    (tree / "module_utils").unlink()
+    (tree / "plugins").unlink()
+    for name in ("module_utils", "plugins"):
+        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    compose = tree / "module_utils/gpu_ready/plan/compose.py"
+    text = compose.read_text()
+    begin = "    settings = parts.part_settings(settings, facts, part)\n"
+    assert begin in text
+    endless = '    while facts.base.gpus[0].name == "endless":\n        pass\n'
+    compose.write_text(text.replace(begin, endless + begin))
+    answers = {"endless": {**HONEST, "facts": changed("base.gpus.0.name", "endless")}, "sound": READY}
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
+    done = run_playbook(tmp_path, tree / "site.yml", hosts, limit_s=250, ANSIBLE_CONFIG=str(tree / "ansible.cfg"))
+    assert done.returncode == 2 and "1 ready" in done.stdout, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_process_that_takes_more_processor_time_than_allowed_is_stopped() -> None:
+    exceeded = pytest.raises(plan_action.ANSWERS.LimitExceeded, match="more than 1 seconds of processor time")
+    with exceeded, plan_action.ANSWERS.process_limits(seconds=1.0):
+        while True:
+            pass
+    assert plan_action.ActionModule.seconds == plan_action.SECONDS

@@ -8,9 +8,9 @@ from tests.integration.fleet import Fleet, lab
 
 RUNS = 15
 TEXT = (
-    "The module collects facts; the control node plans. `ansible-core`'s own modules are 150 kB of the wrapper, whose archive is",
-    "in base64. The catalog is 17 kB of our files. Most of the import time is the compilation of the source: hosts get no byte code. CPU time depends less",
-    "than wall time on what else the machine does; of each measurement the smallest is given, which other work disturbed least.",
+    "The module collects facts, the control node plans. `ansible-core`'s own modules are 150 kB of the wrapper, whose archive is",
+    "in base64; the catalog is 17 kB of our files. Most of the import time is the compilation of the source: hosts get no byte",
+    "code. CPU time depends less than wall time on what else the machine does; of each measurement the smallest is given.",
 )
 TIME = f"""
 import glob, json, resource, subprocess, sys, time

@@ -186,6 +186,14 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
             "docker.service: Failed with result 'exit-code'.\n",
             ["a command of the unit itself failed", "status=1/FAILURE", "drop-in"],
         ),
+        (
+            STARTING + "Traceback (most recent call last):\n  File \"/opt/x.py\", line 3, in <module>\nValueError: no such unit of time\n"
+            "docker.service: Main process exited, code=exited, status=1/FAILURE\n"
+            "docker.service: Failed with result 'exit-code'.\n"
+            "docker.service: Scheduled restart job, restart counter is at 5.\n"
+            "Stopped docker.service - Docker Application Container Engine.\n",
+            ["not known to gpu-ready", "ValueError: no such unit of time"],
+        ),
         ("", ["Unable to start service docker"]),
     ],
 )  # fmt: skip

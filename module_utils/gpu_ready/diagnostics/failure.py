@@ -14,6 +14,8 @@ MAKE_LOG = re.compile(
 ERROR = re.compile(
     r": (?:fatal )?error: |\*\*\* |^(?:ERROR|Error!|E|FATAL|modprobe: \w+|failed[^:]{0,40}): ?|\berror\b", re.IGNORECASE
 )
+SYSTEMD = re.compile(r"\S+\.(?:service|socket): |(?:Start|Stopp)(?:ing|ed) |Failed to start ")
+"""What systemd says of a unit: that it failed, not why."""
 LONGEST = 300
 EVENTS = ("xid", "sxid")
 """Reports of a working GPU; never the reason why a module does not load."""
@@ -50,10 +52,11 @@ def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ..
 
 
 def key_line(texts: List[str]) -> str:
-    """The first line with an error, else the last line."""
+    """The first line with an error, else the last line, if possible one of the program itself."""
     lines = [line.strip() for text in texts for line in text_lines.plain(text).split("\n") if line.strip()]
     errors = [line for line in lines if ERROR.search(line)]
-    line = (errors or lines[-1:] or ["no output"])[0]
+    of_program = [line for line in lines if not SYSTEMD.match(line)]
+    line = (errors or of_program[-1:] or lines[-1:] or ["no output"])[0]
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 

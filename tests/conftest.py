@@ -1,5 +1,6 @@
 """What every test needs: the code under test as a host imports it, and the path of the shared corpus."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -13,6 +14,8 @@ from hypothesis import settings
 settings.register_profile("gate", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("gate")
+# A shell starts what runs in the background with SIGINT ignored, and so would be all programs that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
 

@@ -40,7 +40,11 @@ def test_an_interrupted_demo_claims_nothing_about_the_hosts(tmp_path: Path) -> N
             assert time.monotonic() < end and demo.poll() is None
             time.sleep(0.05)
         os.killpg(demo.pid, signal.SIGINT)  # Ctrl-C reaches every process of the terminal
-        shown, _ = demo.communicate(timeout=LIMIT)
+        try:
+            shown, _ = demo.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(demo.pid, signal.SIGKILL)
+            raise
     assert demo.returncode == 130, shown
     assert "every host is ready" not in shown and "lab: -m gpu_ready_lab check" not in shown
     last = shown.splitlines()[-1]

@@ -23,6 +23,7 @@ import yaml
 
 from tests.hostile import attacks
 from tests.hostile.limits import give_plans, impatient_tree, project_tree
+from tests.hostile.processes import end_programs
 from tests.hostile.scenes import Answers, Scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -249,7 +250,7 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        ended, status, memory = wait(process, bound)
+        ended, status, memory = wait(process, bound, place.directory)
     seconds = time.monotonic() - began if ended else None
     reports = {
         one.name: one.read_text(encoding="utf-8", errors="surrogateescape")
@@ -260,31 +261,20 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
     return Ran(status, output.read_text(encoding="utf-8", errors="surrogateescape"), reports, calls, seconds, memory)
 
 
-def wait(process: "subprocess.Popen[bytes]", bound: float) -> tuple[bool, int, int]:
-    """Wait for the end of a run, at most ``bound`` seconds: whether it came, the exit status, the memory in MiB."""
+def wait(process: "subprocess.Popen[bytes]", bound: float, directory: Path) -> tuple[bool, int, int]:
+    """Wait for the end of a run, at most ``bound`` seconds, and end what it left: whether it ended, its exit status, the memory in MiB."""
     end = time.monotonic() + bound
     while time.monotonic() < end:
         pid, status, used = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
-            kill_session(process.pid)
+            end_programs(directory)
             return True, process.returncode, used.ru_maxrss // 1024
         time.sleep(0.1)
-    kill_session(process.pid)
+    end_programs(directory)
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = -signal.SIGKILL
     return False, process.returncode, used.ru_maxrss // 1024
-
-
-def kill_session(leader: int) -> None:
-    """Kill what a run left: the hosts that sleep. Ansible starts its own groups, in the session of the run."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended
-        if int(fields[3]) == leader and fields[0] != "Z":
-            os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 # ---- judgement --------------------------------------------------------------------------------------------------------

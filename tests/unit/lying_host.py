@@ -18,6 +18,7 @@ from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 
 from tests.hostile.limits import give_plans, project_tree
+from tests.hostile.processes import end_programs
 from tests.unit.hosts import T4, bare, carried_out
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,7 +159,10 @@ def run_playbook(
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
-    return subprocess.run(
-        [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],
-        cwd=directory, env=environment | more, capture_output=True, text=True, check=False, timeout=limit_s,
-    )  # fmt: skip
+    try:
+        return subprocess.run(
+            [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],
+            cwd=directory, env=environment | more, capture_output=True, text=True, check=False, timeout=limit_s,
+        )  # fmt: skip
+    finally:
+        end_programs(directory)

@@ -17,6 +17,7 @@ from gpu_ready.upgrade import journal as upgrade
 from gpu_ready.upgrade import phases
 from gpu_ready.upgrade.model import RecordedDriver
 
+from tests.hostile.limits import give_plans
 from tests.integration import cores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,6 +147,8 @@ class Fleet:
         self.directory, self.programs, self.names = directory, programs, names
         (directory / "library").mkdir()
         (directory / "roles").symlink_to(ROOT / "roles")
+        (directory / "plugins").symlink_to(ROOT / "plugins")
+        give_plans(directory)
         (directory / "lookup_plugins").symlink_to(ROOT / "plugins/lookup")
         for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
             (directory / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
@@ -198,6 +201,7 @@ class Fleet:
         environment = os.environ | {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_MODULE_UTILS": str(ROOT / "module_utils"),
+            "ANSIBLE_ACTION_PLUGINS": str(self.directory / "plugins/action"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
             "ANSIBLE_FORKS": str(forks),
         }

@@ -58,7 +58,7 @@ refused:
   description: Why nodes cannot use NVIDIA's DRA driver, by node.
   returned: success
   type: dict
-  sample: {gpu2: NVIDIA's DRA driver needs driver 580 or newer on all nodes (found 570.1.2). Upgrade it.}
+  sample: {gpu2: NVIDIA's DRA driver needs driver 580 or newer (found 570.1.2). Upgrade it.}
 """
 
 from ..module_utils.gpu_ready.base.module import run_module

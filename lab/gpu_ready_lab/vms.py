@@ -192,13 +192,16 @@ def host_key(fleet: str, host: str) -> str:
 
 def kill(fleet: str, host: str) -> None:
     """Cut a guest's power: what it had not written to its disk is lost."""
-    where = directory(fleet, host)
     for name in ("supervisor.pid", "qemu.pid"):  # the supervisor first, which would start the next QEMU
-        pid = _pid(where, name)
-        if pid is None:
-            continue
+        _kill(directory(fleet, host), name)
+
+
+def _kill(where: Path, name: str) -> None:
+    """Kill a recorded process of a guest and wait for its end."""
+    pid = _pid(where, name)
+    if pid is not None:
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda name=name: _pid(where, name) is None, limit=60, what=f"the end of {name}")  # type: ignore[misc]
+        wait_for(lambda: _pid(where, name) is None, limit=60, what=f"the end of {name}")
 
 
 def remove(fleet: str, host: str) -> None:

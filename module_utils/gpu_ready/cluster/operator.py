@@ -48,7 +48,7 @@ def check_dra(server: str, has_cdi: bool) -> None:
 def refuse_drivers(drivers: Dict[str, str]) -> Dict[str, str]:
     """Why nodes cannot use the DRA driver, by node; ``drivers``: versions by node, as the hosts answered."""
     return {
-        node: "NVIDIA's DRA driver needs driver %d or newer on all nodes (found %s). Upgrade it, or use "
+        node: "NVIDIA's DRA driver needs driver %d or newer (found %s). Upgrade it, or use "
         "gpu_kubernetes_dra: false." % (DRA_DRIVER, short(driver) if driver else "none")
         for node, driver in sorted(drivers.items())
         if not re.match(r"\d{1,9}\.", driver) or int(driver.partition(".")[0]) < DRA_DRIVER

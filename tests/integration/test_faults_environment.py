@@ -32,7 +32,7 @@ def grid(lab_machine: None) -> Fleet:
         pytest.param(DEBIAN, "clock", ["-4000"], ["clock"], marks=pytest.mark.long),
         pytest.param(DEBIAN, "dns", [], [".debian.org", "resolv"], marks=pytest.mark.long),
         pytest.param(DEBIAN, "read-only", ["/etc"], ["/etc", "read-only"], marks=pytest.mark.long),
-        (DEBIAN, "half-configured", ["1"], ["gpu-ready-half"]),
+        pytest.param(DEBIAN, "half-configured", ["1"], ["gpu-ready-half"], marks=pytest.mark.long),
         pytest.param(ROCKY, "mirror-500", [], ["500"], marks=pytest.mark.long),
         (ROCKY, "dns", [], ["dl.fedoraproject.org", "cannot resolve"]),
     ],

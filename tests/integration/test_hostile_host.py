@@ -61,7 +61,7 @@ def targets(directory: Path) -> attacks.Targets:
     [
         ("playbooks/undrain.yml", "gpu_drain_journal", attacks.drained_elsewhere),
         ("playbooks/audit.yml", "gpu_audit", attacks.only_templates),
-        ("playbooks/audit.yml", "gpu_audit", attacks.no_text),
+        pytest.param("playbooks/audit.yml", "gpu_audit", attacks.no_text, marks=pytest.mark.long),
     ],
 )
 def test_a_hostile_host_behind_ssh_gets_nothing_and_stops_nobody(

@@ -1,4 +1,7 @@
-"""Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, replacement and removal."""
+"""Ubuntu hosts: signed modules of the archive, Secure Boot, NVIDIA's names before and after 590, replacement and removal.
+
+`make test` provisions one host with signed modules, which needs a reboot, and runs site.yml again; the rest is of the campaign.
+"""
 
 import pytest
 
@@ -66,6 +69,7 @@ def test_nvidias_names_do_not_contain_the_branch_from_590_on(fleet: Fleet) -> No
     assert module(fleet, "resolute", "license") == "Dual MIT/GPL"
 
 
+@pytest.mark.long
 def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
     expected = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary", "gpu_ready_reboot_ok": True}
     run = fleet.play("--limit", ",".join(CHANGING), extra=expected)
@@ -95,6 +99,7 @@ def test_a_node_of_an_imex_domain_gets_imex_of_its_drivers_version(fleet: Fleet)
     assert fleet.play("--limit", "resolute", extra=expected).steps("resolute") == []
 
 
+@pytest.mark.long
 def test_uninstall_reverts_everything(fleet: Fleet) -> None:
     run = fleet.play(playbook="playbooks/uninstall.yml", extra={"gpu_ready_reboot_ok": True})
     assert run.rc == 0, run.screen[-4000:]

@@ -1,4 +1,8 @@
-"""The plays of an upgrade as they are, run by Ansible over hosts that are a file each: who is selected, drained, undrained."""
+"""The plays of an upgrade as they are, run by Ansible over hosts that are a file each: who is selected, drained, undrained.
+
+`make test` has hosts that fail in each way, a rollback, and a run that loses its host. Budgets, killed runs and two runs at once
+are tested there by test_simulation.py, whose hosts cost less; here they are for the campaign.
+"""
 
 import itertools
 import json
@@ -258,6 +262,7 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert done.returncode == 4  # unreachable
 
 
+@pytest.mark.long
 def test_modules_come_only_from_builders_that_the_operator_names(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "evil", "good")
     # This host names itself; the other one does not name it.
@@ -278,6 +283,7 @@ def test_modules_come_only_from_builders_that_the_operator_names(tmp_path: Path,
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_its_soak(
     tmp_path: Path, programs: Path
 ) -> None:
@@ -317,6 +323,7 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     assert alone.returncode == 0 and fleet.installed("left") == "570.10.01"
 
 
+@pytest.mark.long
 def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, programs: Path) -> None:
     names = [f"h{number}" for number in range(1, 6)]
     fleet = Fleet(tmp_path, programs, *names)
@@ -356,6 +363,7 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
     assert {fleet.installed(name) for name in names} == {NEW}
 
 
+@pytest.mark.long
 def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "good", "bad")
     journal = upgrade.to_json(phases.advance(None, "staged", 1, DRIVER, NEW, "", 7))
@@ -371,6 +379,7 @@ def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Pa
     assert "modules built" not in done.stdout
 
 
+@pytest.mark.long
 def test_a_host_on_which_another_run_works_or_worked_is_left_out(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "first", "busy", "changed")
     bob = lease.RunId("bb22.100.5000", "bob@awx-7", "site.yml")
@@ -403,6 +412,7 @@ def test_a_host_on_which_another_run_works_or_worked_is_left_out(tmp_path: Path,
     assert fleet.calls("busy", "gpu_lease")[-4:] == ["released", "taken", "extended", "released"]
 
 
+@pytest.mark.long
 def test_a_killed_run_is_followed_when_its_last_step_has_ended(tmp_path: Path, programs: Path) -> None:
     """The run died on this control node; a step of it still runs for a while, and installs the new driver."""
     fleet = Fleet(tmp_path, programs, "cut")

@@ -30,7 +30,7 @@ def refused(directory: Path, playbook: str, output: str) -> str:
     return " ".join(done.stdout.split())
 
 
-@pytest.mark.parametrize("playbook", ["provision.yml", "audit.yml"])
+@pytest.mark.parametrize("playbook", ["provision.yml", pytest.param("audit.yml", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("output", "words"),
     [

@@ -1,6 +1,8 @@
 """Docker's own engine on packages of both kinds: pinned, in place of another engine, upgraded and downgraded, configured, removed.
 
 The tests are one story, in this order: each begins with what the one before left on the two hosts.
+
+`make test` replaces the conflicting engine of one host and uninstalls; `make campaign` also upgrades and downgrades on both.
 """
 
 import json
@@ -132,6 +134,7 @@ def test_a_second_run_has_nothing_to_do_and_asks_once(fleet: Fleet) -> None:
         assert (run.steps(host), run.recap(host)["changed"], run.calls[host]) == ([], 0, 1)
 
 
+@pytest.mark.long
 def test_an_upgrade_that_would_stop_gpu_containers_needs_permission(fleet: Fleet) -> None:
     image = fleet.ssh(DEB, "docker images -q gpu-ready/verify | head -1").strip()
     fleet.ssh(DEB, f"docker run -d --rm --name training --gpus all --network none {image} sleep infinity")
@@ -146,6 +149,7 @@ def test_an_upgrade_that_would_stop_gpu_containers_needs_permission(fleet: Fleet
         assert [version.split("+")[0] for version in engine(fleet, RPM)[:2]] == [NEW, NEW]
 
 
+@pytest.mark.long
 def test_an_upgrade_with_permission_and_a_downgrade(fleet: Fleet) -> None:
     versions = {DEB: "26.1", RPM: OLD}
     run = play(fleet, version=versions, restart_ok=True, **OPTIONS)

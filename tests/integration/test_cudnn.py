@@ -1,4 +1,8 @@
-"""cuDNN on lab hosts: as archives and as packages, with apt and with dnf: upgrade, replacement, repair, removal."""
+"""cuDNN on lab hosts: as archives and as packages, with apt and with dnf: upgrade, replacement, repair, removal.
+
+`make test` has the host of apt's, with archives, one refusal of each kind, and pinned packages; `make campaign` also that of dnf's, interruptions,
+old releases and changes between packages.
+"""
 
 import hashlib
 import io
@@ -138,9 +142,10 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
     ("settings", "words"),
     [
         ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.0\.42"),
-        (
+        pytest.param(
             {"cudnn_archive": "/x/cudnn-linux-x86_64-9.28.0.42_cuda12-archive.tar.xz"},
             r"made for CUDA 12.*13\.0 would get",
+            marks=pytest.mark.long,
         ),
         pytest.param(
             {"cudnn_source": "package"}, "one CUDA at a time.*12.9 and 13.0.*cudnn_toolkits", marks=pytest.mark.long
@@ -232,6 +237,7 @@ def test_files_of_somebody_else_are_never_overwritten(fleet: Fleet) -> None:
     fleet.ssh(DEB, "rm /usr/local/cuda-12.9/include/cudnn.h")
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_while_placing_is_repaired_by_the_next(fleet: Fleet) -> None:
     settings = {"cudnn_version": NEW, "cudnn_toolkits": ["12.9", "13.0"]}
     # The last step before the record is complete; 13.0 changes from one version to the other.
@@ -253,22 +259,28 @@ def test_a_run_that_is_killed_while_placing_is_repaired_by_the_next(fleet: Fleet
 # ---- packages -------------------------------------------------------------------------------------------------------
 
 
-def test_from_archives_to_pinned_packages_then_loose_then_another_cuda(fleet: Fleet) -> None:
-    settings: dict[str, Any] = {"cudnn_source": "package", "cudnn_version": OLD, "cudnn_toolkits": ["12.9"]}
-    done = role(fleet, "all", **settings)
+PACKAGED: dict[str, Any] = {"cudnn_source": "package", "cudnn_version": OLD, "cudnn_toolkits": ["12.9"]}
+
+
+def test_from_archives_to_pinned_packages(fleet: Fleet) -> None:
+    done = role(fleet, "all", **PACKAGED)
     for host in BOTH:
         assert steps(done, host) == ["cudnn.packages", "cudnn.remove"]
         found = packages(fleet, host)
         assert len(found) == 3 and set(found.values()) == {"9.17.0.29-1"} and all("cuda-12" in name for name in found)
         assert all(name in fleet.ssh(host, HELD[host]) for name in found)
         assert places(fleet, host) == {} and "/usr/local" not in fleet.ssh(host, FILES + ";" + LINKER)
-    loose = role(fleet, "all", **settings | {"cudnn_version": ""})
+
+
+@pytest.mark.long
+def test_from_pinned_packages_to_loose_ones_and_those_of_another_cuda(fleet: Fleet) -> None:
+    loose = role(fleet, "all", **PACKAGED | {"cudnn_version": ""})
     for host in BOTH:
         assert steps(loose, host) == ["cudnn.packages"]
         assert set(packages(fleet, host).values()) == {"9.17.0.29-1"}
         assert "cudnn" not in fleet.ssh(host, HELD[host])
-    other = role(fleet, "all", **settings | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]})
-    second = role(fleet, "all", **settings | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]})
+    settings = PACKAGED | {"cudnn_version": NEW, "cudnn_toolkits": ["13.0"]}
+    other, second = role(fleet, "all", **settings), role(fleet, "all", **settings)
     for host in BOTH:
         assert steps(other, host) == ["cudnn.packages"] and steps(second, host) == []
         found = packages(fleet, host)

@@ -37,7 +37,8 @@ extends_documentation_fragment:
   - result_format_callback
 """
 
-PLAYBOOKS = ("site.yml", "provision.yml", "upgrade_drivers.yml", "rollback_drivers.yml", "audit.yml")
+ROLLOUTS = ("upgrade_drivers.yml", "rollback_drivers.yml")
+PLAYBOOKS = ("site.yml", "provision.yml", "audit.yml", *ROLLOUTS)
 NO_WORK = ("meta", "include_role", "include_tasks")
 """Actions that do nothing on a host."""
 NOT_DESIRED = "This host is not in the desired state"
@@ -154,6 +155,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         if self.check and self.playbook != "audit.yml":  # which changes nothing anyway
             self.progress.word = "planned"
+        self.progress.rollout = self.playbook in ROLLOUTS
         self.ticker.start()
 
     def v2_playbook_on_play_start(self, play: Any) -> None:

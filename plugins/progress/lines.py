@@ -44,6 +44,7 @@ class Progress:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
         self.word = "done"  # what a host is that has finished; of a check "planned"
+        self.rollout = False
         self.began = self.batch_began = self.task_began = now()
         self.play = ""
         self.phase = ""
@@ -91,12 +92,14 @@ class Progress:
         return [*lines, Line(f"{name}: {listed(hosts)}{left}")]
 
     def task_starts(self, name: str) -> list[Line]:
-        """Begin a task; its name without the role. A phase lasts through tasks of other roles until the next."""
+        """Begin a task; its name without the role. A rollout's phase lasts through tasks of other roles."""
         self.busy = set()
         head, bar, _ = name.partition(" | ")
         self.task, self.task_began = name, self.now()
-        if bar and head in PHASES and head != self.phase:
+        if bar and head in PHASES:
             self.phase = head
+        elif not self.rollout:
+            self.phase = ""
         return self.live()
 
     def host_starts(self, host: str) -> list[Line]:

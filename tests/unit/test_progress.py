@@ -108,6 +108,16 @@ def test_hosts_at_different_tasks_are_counted_by_phase(progress: Any, clock: Clo
     assert "0 done, 3 running, 1 failed, 7 left" in live(progress.host_starts("n002"))
 
 
+def test_a_phase_lasts_through_tasks_of_other_roles_in_a_rollout_only(progress: Any) -> None:
+    """site.yml verifies by one task of gpu_verify; the tasks of gpu_monitoring come after it."""
+    for rollout, shown in ((False, ""), (True, "verify: ")):
+        progress.rollout = rollout
+        progress.batch_starts("Provision GPU nodes", hosts(1), hosts(1))
+        assert live(progress.task_starts("verify | Compare GPUs")).endswith("| verify: Compare GPUs")
+        for task in ("textfile | Run the service that writes metrics", "Let other runs change the node"):
+            assert live(progress.task_starts(task)).endswith(f"| {shown}{task.rpartition(' | ')[2]}")
+
+
 def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> None:
     everyone = hosts(50)
     progress.batch_starts("Roll", everyone[:1], everyone)

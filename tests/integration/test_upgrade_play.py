@@ -200,7 +200,8 @@ class Fleet:
         """Run the playbook."""
         common = f"ansible_become=false ansible_python_interpreter={sys.executable} nvidia_driver_version={NEW}"
         variables = "\n".join(["", "[all:vars]", *common.split(), "gpu_upgrade_soak=0"])
-        variables += f"\ngpu_report_directory={self.directory}/reports"
+        if "gpu_report_directory=" not in " ".join(self.hosts):
+            variables += f"\ngpu_report_directory={self.directory}/reports"
         (self.directory / "hosts").write_text("\n".join(self.hosts) + variables + "\n")
         environment = os.environ | {
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
@@ -260,6 +261,20 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
     assert fleet.journal("dead")["phase"] == "stuck"
     assert done.returncode == 4  # unreachable
+
+
+@pytest.mark.long
+def test_a_report_is_written_where_the_group_of_the_hosts_says(tmp_path: Path, programs: Path) -> None:
+    """Ansible lists hosts of groups in groups after those that a rollout adds to groups of its own."""
+    fleet = Fleet(tmp_path, programs, "one", "two")
+    hosts = fleet.hosts
+    fleet.hosts = ["[gpu_hosts:children]", "rack1", "[gpu_hosts:vars]", "gpu_report_directory={{ inventory_dir }}/mine"]
+    fleet.hosts += ["gpu_upgrade_exclude=two", "[rack1]", *hosts]
+    for playbook, kind in (("upgrade_drivers.yml", "upgrade"), ("rollback_drivers.yml", "rollback")):
+        done = fleet.run(playbook)
+        assert done.returncode == 0, done.stdout[-3000:]
+        states = json.loads((tmp_path / f"mine/latest-{kind}.json").read_text())["hosts"]
+        assert states["two"]["state"] == "excluded", done.stdout[-3000:]
 
 
 @pytest.mark.long

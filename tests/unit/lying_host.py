@@ -145,18 +145,19 @@ def run_playbook(
     limit_s: int = 400,
     limit_kib: int = 0,
     given_plans: bool = False,
+    groups: dict[str, Any] | None = None,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables.
 
     ``limit_kib``: what the operator's shell allows each process, 0 for everything. ``given_plans``: the hosts answer
-    gpu_node_plan with plans, not with facts.
+    gpu_node_plan with plans, not with facts. ``groups``: of the inventory, whose variables say where the reports go.
     """
     root = give_plans(project_tree(directory / "given_plans")) if given_plans else ROOT
     limited = ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "sh"] if limit_kib else []
     inventory = directory / "hosts.json"
-    variables = {"gpu_report_directory": str(directory / "reports")}
-    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    variables = {} if groups else {"gpu_report_directory": str(directory / "reports")}
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables, "children": groups or {}}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
     try:

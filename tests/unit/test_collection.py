@@ -29,7 +29,7 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if (path / "meta
 MODULES = sorted(path.stem for path in (ROOT / "library").glob("*.py"))
 DOCUMENTED = {
     "callback": ["gpu_ready_progress"],
-    "lookup": ["gpu_ready_hosts", "gpu_ready_run"],
+    "lookup": ["gpu_ready_hosts", "gpu_ready_run", "gpu_ready_setting"],
     "module": MODULES,
     "role": ROLES,
 }

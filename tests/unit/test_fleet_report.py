@@ -338,6 +338,37 @@ def test_an_uninstallation_is_reported_for_hosts_that_failed_too(tmp_path: Path)
     assert "not permitted" in (tmp_path / "latest-uninstall.html").read_text()
 
 
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("playbook", "files"),
+    [
+        ("site.yml", {"latest.json"}),
+        ("playbooks/audit.yml", {"latest-audit.json", "audit.txt"}),
+        ("playbooks/uninstall.yml", {"latest-uninstall.json"}),
+        ("playbooks/kubernetes.yml", {"nodes.yml"}),
+    ],
+)  # fmt: skip
+def test_variables_of_a_group_say_where_the_files_go_whichever_host_is_the_first(
+    tmp_path: Path, playbook: str, files: set[str]
+) -> None:
+    """Tasks that run once do so for the first host of the play, which the operator's group may not have."""
+    removed = {"changed": False, "actions": [], "stops": [], "kept": [], "reboot_required": False, "held_by": None}
+    labels = {"labels": {"nvidia.com/gpu.present": "true"}, "gpus": []}
+    answers = {
+        "gpu_node_plan": ANSWER, "gpu_audit": {"audit": {"state": "ok"}}, "gpu_uninstall": removed, "gpu_kubernetes_labels": labels,
+    }  # fmt: skip
+    hosts = {name: make_liar(tmp_path, name, answers) for name in ("another", "gpu1")}
+    settings = {
+        "gpu_report_directory": "{{ inventory_dir }}/out", "gpu_audit_path": "{{ inventory_dir }}/out/audit.txt",
+        "gpu_kubernetes_directory": "{{ inventory_dir }}/out",
+    }  # fmt: skip
+    (tmp_path / "out").mkdir()
+    groups = {"gpu_hosts": {"hosts": {"gpu1": {}}, "vars": settings}}
+    done = run_playbook(tmp_path, playbook, hosts, given_plans=True, groups=groups, PWD=str(tmp_path / "default"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert files <= {path.name for path in (tmp_path / "out").iterdir()}, done.stdout
+
+
 # ---- in a browser ----------------------------------------------------------------------------------------------------
 
 

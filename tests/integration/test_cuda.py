@@ -1,6 +1,9 @@
 """CUDA toolkits by packages and by NVIDIA's installer, side by side, on a host of apt's and one of dnf's.
 
 A playbook with the role alone runs, as a site may write one; the complete provisioning with driver and containers is in other files.
+
+`make test` has the host of apt's, with packages, installers beside them, and removal; `make campaign` also that of dnf's, defaults, profiles,
+refusals and an installer that fails halfway.
 """
 
 import hashlib
@@ -12,12 +15,14 @@ from typing import Any
 
 import pytest
 
-from tests.integration.fleet import Fleet, Run
+from tests.integration.fleet import Fleet, Run, hosts_of
 
 pytestmark = pytest.mark.lab
 
 DEB, RPM = "cuda-deb", "cuda-rpm"
-HOSTS = (DEB, RPM)
+HOSTS = hosts_of("cuda")
+LAST = HOSTS[-1]
+"""The host of dnf's in the campaign, which has both."""
 MIRROR = "http://10.199.0.1:8080"
 PLAYBOOK = "- {name: Toolkits alone, hosts: all, gather_facts: false, become: true, roles: [cuda_toolkit]}\n"
 DRIVER = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
@@ -128,6 +133,7 @@ def test_an_installer_is_verified_before_any_change(fleet: Fleet, playbook: str,
     assert {host: fleet.ssh(host, TRACES, check=False) for host in HOSTS} == before
 
 
+@pytest.mark.long
 def test_the_cause_of_an_installer_that_fails_halfway(fleet: Fleet, playbook: str) -> None:
     """The next test repairs what it leaves, as the next run does."""
     fleet.ssh(DEB, "mkdir /usr/local/cuda-12.8; mount -t tmpfs -o size=16k none /usr/local/cuda-12.8")
@@ -168,6 +174,7 @@ def test_installers_beside_packages_keep_the_configured_default(fleet: Fleet, pl
         assert second.rc == 0 and second.changed(host) == []
 
 
+@pytest.mark.long
 def test_another_source_is_refused_with_a_remedy(fleet: Fleet, playbook: str) -> None:
     failed = play(fleet, playbook, cuda_toolkit_source="runfile", cuda_toolkit_versions=["12.9.0"])
     for host in HOSTS:
@@ -213,6 +220,7 @@ def test_login_shells_find_the_toolkit_once_in_every_shell(fleet: Fleet, playboo
     assert "Cuda compilation tools" in fleet.ssh(RPM, "env -i bash -lc 'nvcc --version'")
 
 
+@pytest.mark.long
 def test_a_pinned_profile_and_none(fleet: Fleet, playbook: str) -> None:
     settings = {"cuda_toolkit_versions": ["12.9", "13.4"], "cuda_toolkit_default": "12.9"}
     pinned = play(fleet, playbook, RPM, **settings, cuda_toolkit_profile="13.4")
@@ -228,7 +236,7 @@ def test_a_pinned_profile_and_none(fleet: Fleet, playbook: str) -> None:
 
 
 def test_one_toolkit_is_removed_with_its_cudnn_and_the_others_stay(fleet: Fleet, playbook: str) -> None:
-    fleet.ssh(RPM, "touch /usr/local/cuda-12.9/lib64/libcudnn.so.9 /usr/local/cuda-12.9/include/cudnn.h")
+    fleet.ssh(LAST, "touch /usr/local/cuda-12.9/lib64/libcudnn.so.9 /usr/local/cuda-12.9/include/cudnn.h")
     before = {host: packages(fleet, host) for host in HOSTS}
     settings = {"cuda_toolkit_versions": ["13.4"], "cuda_toolkit_remove": ["12.9"]}
     removed = play(fleet, playbook, **settings)

@@ -2,12 +2,17 @@
 
 The API server is the lab's stand-in. test_kubernetes.py has the cases of Kubernetes on a real one; those of FALLBACK replace
 them where Kubernetes is not in the lab's cache.
+
+`make test` drains and undrains all kinds of work once, and a node that somebody else drained; `make campaign` also what interrupts a drain,
+its time limits and its refusals.
 """
 
 import json
 import re
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,7 +80,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do python3 /root/lab.py >/dev/null 2>&1 && 
 PODS: list[dict[str, Any]] = [
     {"name": "agent", "node": NODE, "owner": "DaemonSet"},
     {"name": "train", "node": NODE, "owner": "Job", "ends": 3, "emptydir": True},
-    {"name": "debug", "node": NODE, "ends": 90, "terminating": True},
+    {"name": "debug", "node": NODE, "ends": 45, "terminating": True},
     {"name": "elsewhere", "node": "other", "owner": "Job"},
 ]
 
@@ -133,29 +138,37 @@ def journal(fleet: Fleet) -> dict[str, Any]:
     return found
 
 
-def call(fleet: Fleet, entry: str, *arguments: str, hooks: list[str] | str = "none", **extra: Any) -> Run:
-    """Run an entry point of the role on the node."""
+def call(
+    fleet: Fleet,
+    entry: str,
+    *arguments: str,
+    hooks: list[str] | str = "none",
+    moments: Sequence[dict[str, Any]] = (),
+    **extra: Any,
+) -> Run:
+    """Run an entry point of the role on the node; moments: callback_plugins/moment.py."""
     values = {
         "entry": entry,
         "gpu_upgrade_drain": hooks,
         "gpu_upgrade_drain_timeout": 240,
         **ELSEWHERE,
     }
-    return fleet.play("--limit", NODE, *arguments, playbook="tests/integration/drain.yml", extra=values | extra)
+    options = ("--limit", NODE, *arguments)
+    return fleet.play(*options, playbook="tests/integration/drain.yml", extra=values | extra, moments=moments)
 
 
 @pytest.fixture(scope="module")
 def busy(fleet: Fleet) -> Fleet:
-    """A node with containers, a job that is cancelled 35 s after the drain began, and pods."""
-    pods(fleet, PODS)  # first: what an interrupted run of these tests left is undrained on this node
-    assert call(fleet, "undrain", hooks=HOOKS).rc == 0
+    """A node with containers, a job and pods."""
+    pods(fleet, PODS)
+    if journal(fleet):  # an interrupted run of these tests left it
+        assert call(fleet, "undrain", hooks=HOOKS).rc == 0
     fleet.ssh(NODE, DOCKER)
-    wait = f"until scontrol show node {NODE} | grep -q DRAIN; do sleep 1; done; sleep 35; scancel --user root"
     fleet.ssh(
         NODE,
         f"for attempt in $(seq 20); do sinfo --noheader | grep -q idle && break; scontrol update nodename={NODE} state=resume; sleep 1; done;"
         " scancel --user root; sbatch --output /dev/null --wrap 'sleep 100000' && "
-        "until squeue --noheader | grep -q ' R '; do sleep 1; done; systemd-run --quiet --collect sh -c " + f"'{wait}'",
+        "until squeue --noheader | grep -q ' R '; do sleep 1; done",
     )
     return fleet
 
@@ -170,9 +183,14 @@ def test_check_mode_shows_the_drain_and_does_nothing(busy: Fleet) -> None:
     assert "DRAIN" not in slurm(busy)[0] and cluster(busy)[0]["spec"] == {}
 
 
-def test_all_work_is_drained_from_the_node(busy: Fleet) -> None:
-    run = call(busy, "drain", hooks=HOOKS)
-    assert run.rc == 0, run.failures(NODE)
+def test_all_work_is_drained_from_the_node(busy: Fleet, tmp_path: Path) -> None:
+    """The job ends as soon as the run has waited for it once."""
+    pods(busy, PODS)
+    cancelled = tmp_path / "cancelled"
+    cancel = ["ssh", "-F", str(busy.directory / "ssh_config"), NODE, "scancel --user root"]
+    awaited = {"task": "gpu_drain : slurm_wait | Show which jobs are awaited", "argv": cancel, "mark": str(cancelled)}
+    run = call(busy, "drain", hooks=HOOKS, moments=[awaited])
+    assert run.rc == 0 and cancelled.exists(), run.failures(NODE)
     assert running(busy) == ["without"]
     assert slurm(busy) == ("IDLE+DRAIN", REASON)
     text = run.screen.replace("''", "'")  # YAML doubles it
@@ -225,6 +243,7 @@ def test_a_node_cordoned_by_somebody_else_stays_cordoned(busy: Fleet) -> None:
     assert call(busy, "undrain").changed(NODE) == [] and cluster(busy)[0]["spec"] == {"unschedulable": True}
 
 
+@pytest.mark.long
 def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) -> None:
     note = {"slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
     note["kubernetes"] = {"node": NODE, "host": KUBE, "kubeconfig": "/root/kubeconfig", "context": "", "reason": REASON}
@@ -285,6 +304,6 @@ def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, b
     ],
 )
 @pytest.mark.long
-def test_undrainable_work_is_named(busy: Fleet, hook: str, extra: dict[str, str], message: str) -> None:
+def test_undrainable_work_is_named(busy: Fleet, hook: str, extra: dict[str, Any], message: str) -> None:
     run = call(busy, "drain", hooks=hook, **extra)
     assert run.rc != 0 and message in run.failures(NODE) and journal(busy) == {}

@@ -1,6 +1,7 @@
 """The life of a driver on a host of every distribution that the lab can dress, through the real playbooks.
 
-All hosts run each phase together. What passed is written to build/matrix.json; the page docs/dev/distributions.md is made of
+All hosts run each phase together. `make test` takes one RPM host through the phases of its first source, less upgrade and
+downgrade: those are phases of the campaign, as are the other hosts and the other source. What passed is written to build/matrix.json; the page docs/dev/distributions.md is made of
 the copy of it that the repository keeps, and the last test compares the two, so that the page claims what was run and no more.
 """
 
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration import matrix
-from tests.integration.fleet import ROOT, Fleet, Run, hosts_of, lab, requests
+from tests.integration.fleet import CAMPAIGN, ROOT, Fleet, Run, hosts_of, lab, requests
 from tests.integration.matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Case, Cell
 
 pytestmark = pytest.mark.lab
@@ -104,7 +105,9 @@ def downgraded(fleet: Fleet, upgraded: Any) -> tuple[Run, dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def changed(fleet: Fleet, downgraded: Any) -> tuple[Run, dict[str, str]]:
+def changed(fleet: Fleet, second: Any, request: pytest.FixtureRequest) -> tuple[Run, dict[str, str]]:
+    if CAMPAIGN:
+        request.getfixturevalue("downgraded")
     return with_state(fleet, fleet.play(extra={"nvidia_driver_flavour": "{{ matrix_flavours[-1] }}"}))
 
 
@@ -173,6 +176,7 @@ def test_second_run_changes_nothing_and_uses_no_network(second: Any, case: Case)
     passed(case, SECOND, "one remote call, no step, no network")
 
 
+@pytest.mark.long
 @each([case for case in CASES if UPGRADE in case.columns])
 def test_upgrade(upgraded: Any, case: Case) -> None:
     run, state = upgraded
@@ -182,6 +186,7 @@ def test_upgrade(upgraded: Any, case: Case) -> None:
     passed(case, UPGRADE, f"{case.older} to {case.newer}")
 
 
+@pytest.mark.long
 @each([case for case in CASES if DOWNGRADE in case.columns])
 def test_downgrade(downgraded: Any, case: Case) -> None:
     run, state = downgraded
@@ -232,6 +237,7 @@ def check_removed(fleet: Fleet, case: Case) -> None:
     assert [path for path in left if "gpu-ready-lab" not in path] == []
 
 
+@pytest.mark.long
 @each(OTHERS)
 def test_install_from_the_other_source(other_checked: Run, other_first: Any, case: Case) -> None:
     run, state = other_first

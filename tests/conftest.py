@@ -11,7 +11,7 @@ from hypothesis import settings
 
 # No deadline: a test that fails because a machine is busy says nothing about the code. The gate tries the same examples
 # every time, so that a red run is the change's doing; `pytest --hypothesis-profile=search` looks for new ones.
-settings.register_profile("gate", deadline=None, derandomize=True)
+settings.register_profile("gate", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("gate")
 # A shell starts what runs in the background with SIGINT ignored, and so would be all programs that a test interrupts.
@@ -20,6 +20,16 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
 
 from gpu_ready.base import manifest, manifest_notes  # noqa: E402  importable from here on
+
+from tests.grid import CAMPAIGN  # noqa: E402
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests to the campaign."""
+    long = [] if CAMPAIGN else [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.fixture(autouse=True)

@@ -78,8 +78,8 @@ PARTS = (
     Part(
         "unit",
         "unit tests with new examples for the property tests",
-        (sys.executable, "-m", "pytest", "-q", "--hypothesis-profile=search", "tests/unit"),
-        (*PRODUCT, *LAB, "tests/conftest.py", "tests/unit"),
+        (sys.executable, "-m", "pytest", "-q", "--hypothesis-profile=search", "tests/unit", "tests/corpus"),
+        (*PRODUCT, *LAB, "tests/conftest.py", "tests/corpus", "tests/grid.py", "tests/unit"),
     ),
     _tests("demo", "the fleet of `make demo` from bare hosts to the report, with NVIDIA's real kernel module"),
     _tests(

@@ -10,6 +10,8 @@ import yaml
 from gpu_ready.diagnostics import messages, text_lines
 from gpu_ready.explain import cli as explain
 
+from tests.grid import CAMPAIGN
+
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 FLAGS = {
     "powered_off", "sriov_vf", "tegra", "wsl", "vgpu_host", "well_formed", "smi_version", "gpu_elements", "error",
@@ -93,7 +95,7 @@ def test_a_sample_that_is_cut_anywhere_breaks_no_reader(entry: dict[str, Any]) -
     data = (CORPUS / entry["file"]).read_bytes()
     if data[:2] == b"\x1f\x8b":
         pytest.skip("an archive that is cut is refused with a sentence")
-    for part in range(1, 8):
+    for part in range(1, 8, 1 if CAMPAIGN else 3):
         answer = kind.read(data[: len(data) * part // 8])
         assert kind.describe(answer)
         assert kind.describe(kind.read(data[len(data) * part // 8 :]))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from tests.integration.fleet import CAMPAIGN, ROOT, lab
+from tests.integration.fleet import ROOT, lab
 
 SECONDS = Path(__file__).with_name("seconds.json")
 """How long each file takes in `make test`, on two cores, as the end of a run prints it. INDEPENDENT: the longest test."""
@@ -21,12 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--keep-lab", action="store_true", help="leave the lab running after the tests")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests to the campaign, and begin with the files that take longest: the last ones fill the gaps."""
-    long = [item for item in items if item.get_closest_marker("long")]
-    if not CAMPAIGN and long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest: the last ones fill the gaps."""
     order = json.loads(SECONDS.read_text())
     items.sort(key=lambda item: -order.get(item.path.stem, 0))
 

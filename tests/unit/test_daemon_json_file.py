@@ -1,5 +1,6 @@
 """Writing daemon.json: link, mode and owner are kept, the change is recorded first, refused files are never written."""
 
+import itertools
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.containers.daemon_json import write as daemon_json_file
 from gpu_ready.lifecycle.removal import context
 
+from tests.grid import sampled
 from tests.unit.recorded import RecordedHost
 
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}
@@ -136,15 +138,14 @@ def killed_at(number: int, act: Any) -> int:
         os._exit(1)  # only an error of the test itself ends here
 
 
-@pytest.mark.parametrize("expected", [NVIDIA, {"log-driver": "local"}], ids=["reload", "restart"])
-@pytest.mark.parametrize(
-    "before",
-    [None, b"", b'{\n\t"mtu": 1400,\n\t"labels": ["' + b"x" * 5000 + b'"]\n}\n'],
-    ids=["none", "empty", "long"],
-)
-def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
-    tmp_path: Path, before: "bytes | None", expected: dict[str, Any]
-) -> None:
+FILES = {"none": None, "empty": b"", "long": b'{\n\t"mtu": 1400,\n\t"labels": ["' + b"x" * 5000 + b'"]\n}\n'}
+SETTINGS: dict[str, dict[str, Any]] = {"reload": NVIDIA, "restart": {"log-driver": "local"}}
+
+
+# The sample: no file and a reload, a long file and a restart.
+@pytest.mark.parametrize(("file", "activation"), sampled(itertools.product(FILES, SETTINGS), 5))
+def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(tmp_path: Path, file: str, activation: str) -> None:
+    before, expected = FILES[file], SETTINGS[activation]
     change = daemon_json.merge(before, expected)
     after = change.after.encode()
     seen = set()

@@ -1,5 +1,6 @@
 """Damaged files, and hostile output of images and services: one message or a default, never another exception."""
 
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from gpu_ready.upgrade import journal as upgrade
 from gpu_ready.upgrade import modules
 from gpu_ready.verify import compute, frameworks, nvml, requirement
 
+from tests.grid import sampled
 from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_facts import DEBIAN, p40
@@ -103,8 +105,7 @@ def answers(call: Callable[[], object]) -> None:
         assert "\n" not in str(error) and len(str(error)) < 1000, error
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize(("path", "damage"), sampled(itertools.product(FILES, DAMAGES), 4))
 def test_facts_and_plan_of_a_host_with_a_damaged_file(path: str, damage: str) -> None:
     answers(lambda: compose.plan(collect.collect(p40(files={**ENGINE, path: DAMAGES[damage]})), settings()))
 
@@ -132,8 +133,7 @@ def test_a_damaged_record_of_an_installation_is_that_of_an_interrupted_one(damag
     assert not facts.cudnn["12.9"].complete
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("path", RPM_FILES)
+@pytest.mark.parametrize(("path", "damage"), sampled(itertools.product(RPM_FILES, DAMAGES), 4))
 def test_facts_and_plan_of_a_host_with_rpms_and_a_damaged_file(path: str, damage: str) -> None:
     system = 'ID="rocky"\nVERSION_ID="9.6"\nID_LIKE="rhel centos fedora"\n'
     rows = "glibc\t(none)\t2.34\t1.el9\tx86_64\n"

@@ -23,7 +23,7 @@ from gpu_ready.facts.model import (
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from gpu_ready.plan.containers import migration, runtime_cleanup
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit import hosts
@@ -236,7 +236,6 @@ def check(version: Any, podman: Any, containerd: Any, requests: "list[Any]", kil
 REQUESTS = st.tuples(st.sampled_from(SETS), st.sampled_from(WAYS))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(VERSIONS), st.sampled_from([[4, 3, 1], [5, 4, 2]]), st.sampled_from([[1, 7, 15], [1, 7, 24], [2, 1, 9]]),
     st.lists(REQUESTS, min_size=2, max_size=3), st.integers(0, 6),

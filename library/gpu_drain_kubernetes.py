@@ -10,8 +10,8 @@ description:
 options:
   state:
     description:
-      - V(evicted) returns after a part of O(timeout), so that the playbook can report progress. It fails after
-        O(deadline).
+      - Each returns after a part of O(timeout), so that the playbook can report progress - V(evicted) while pods
+        run, all of them while the API server does not answer. They fail after O(deadline).
     type: str
     required: true
     choices: [cordoned, evicted, uncordoned]
@@ -28,7 +28,7 @@ options:
     type: bool
     default: false
   timeout:
-    description: Seconds in which the pods have to end.
+    description: Seconds in which the pods have to end, and the API server has to answer.
     type: int
     default: 1800
   deadline:
@@ -100,21 +100,21 @@ kept:
   type: str
   sample: "the Kubernetes node gpu1 is already cordoned and stays so"
 done:
-  description: True if the pods have ended.
-  returned: evicted
+  description: False if the end of pods or an answer of the API server is still awaited.
+  returned: always
   type: bool
 waiting:
   description: What is awaited.
-  returned: evicted
+  returned: always
   type: str
   sample: "1 pod on the Kubernetes node gpu1: ml/train-0, held by a disruption budget"
 deadline:
   description: End of the wait, in seconds since 1970 on the host where the module ran.
-  returned: evicted
+  returned: always
   type: float
 remaining_s:
   description: Seconds until then.
-  returned: evicted
+  returned: always
   type: int
 """
 

@@ -72,20 +72,20 @@ kept:
   sample: "slurm's node gpu1 is already drained (bad fan) and stays so"
 done:
   description: True if nothing is awaited any more; the node is resumed only then.
-  returned: waited, undrained
+  returned: always
   type: bool
 waiting:
   description: What is awaited.
-  returned: waited, undrained if it waited
+  returned: always
   type: str
   sample: "1 job on slurm's node gpu1: 17 of alice (running)"
 deadline:
   description: End of the wait, in seconds since 1970 on the host where the module ran.
-  returned: waited, undrained if it waited
+  returned: always
   type: float
 remaining_s:
   description: Seconds until then.
-  returned: waited, undrained if it waited
+  returned: always
   type: int
 """
 

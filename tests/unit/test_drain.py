@@ -529,17 +529,81 @@ def test_other_errors_end_a_drain_at_once(output: str) -> None:
         kubernetes_hook(refused, refused).pending_work()
 
 
+class Restarting(RecordedHost):
+    """kubectl of a node whose API server prints these errors, one for each call, before it answers."""
+
+    def __init__(self, errors: list[str], cordoned: bool) -> None:
+        super().__init__()
+        self.errors = errors
+        self.node = kube(cordoned, REASON if cordoned else "")
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if self.errors:
+            error = self.errors.pop(0)
+            return Result(1, "", error) if error else Result(TIMED_OUT, "", "")
+        if argv[1] == "patch":
+            self.node = kube(json.loads(argv[5].partition("=")[2])["spec"]["unschedulable"] or False)
+        metadata = {
+            "name": "n1",
+            "resourceVersion": "7",
+            "annotations": {drain_kubernetes.ANNOTATION: self.node.annotation},
+        }
+        spec = {"unschedulable": True} if self.node.cordoned else {}
+        return Result(0, json.dumps({"kind": "Node", "metadata": metadata, "spec": spec}), "")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of every wait."""
+    made = Clock()
+    monkeypatch.setattr(hook, "wait", partial(hook.wait, now=made.now, sleep=made.sleep))
+    return made
+
+
+def restarting(action: str, errors: list[str], timeout: int = 1800, deadline: float = 0.0) -> tuple[Any, Restarting]:
+    """What a cordon or uncordon returns whose API server comes back after these errors, and its host."""
+    host = Restarting(errors, cordoned=action == hook.UNDRAIN)
+    node = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1")
+    params = {"reason": REASON, "recorded": False, "timeout": timeout, "deadline": deadline}
+    return hook.run_action(node, action, params, check=False), host
+
+
+@pytest.mark.parametrize("errors", [[REFUSED], [NO_BACKEND, CLOSED], ["", REFUSED], [""]])
+@pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
+def test_a_cordon_waits_for_an_api_server_that_is_away(clock: Clock, action: str, errors: list[str]) -> None:
+    seconds = 1000 + hook.POLL * len(errors)
+    values, host = restarting(action, errors)
+    assert values["done"] and values["changed"] and host.errors == [] and clock.time == seconds
+    assert host.node.cordoned == (action == hook.DRAIN)
+
+
+@pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
+def test_a_cordon_shows_what_it_waits_for_and_ends_at_its_limit(clock: Clock, action: str) -> None:
+    values, host = restarting(action, [REFUSED] * 99, timeout=600)
+    assert not values["done"] and not values["changed"] and host.node.cordoned == (action == hook.UNDRAIN)
+    assert values["waiting"].startswith("an answer of the API server about the node n1 (The connection to the server")
+    assert values["remaining_s"] == 600 - hook.SHORTEST
+    message = r"after 600 s it still waits for an answer of the API server about the node n1 \(.*See that it answers, or raise"
+    with pytest.raises(DrainError, match=message):
+        restarting(action, [REFUSED] * 99, timeout=600, deadline=clock.time - 1)
+
+
 @pytest.mark.parametrize(
-    ("output", "remedy"),
+    "output",
     [
-        (REFUSED, r"did you specify the right host or port\?\)\. Check the API server, then run again\."),
-        (
-            'Error from server (Forbidden): nodes "n1" is forbidden: User "drainer" cannot patch resource "nodes"\n',
-            r"Give that user the permission to patch nodes, then run again\.",
-        ),
+        "Unable to connect to the server: x509: certificate signed by unknown authority\n",
+        'error: context "lab" does not exist\n',
+        "error: You must be logged in to the server (Unauthorized)\n",
     ],
 )
-def test_a_node_that_cannot_be_written_has_the_remedy_of_its_cause(output: str, remedy: str) -> None:
+@pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
+def test_other_errors_end_a_cordon_at_once(action: str, output: str) -> None:
+    with pytest.raises(DrainError, match=r"kubectl: `get node n1` failed \("):
+        restarting(action, [output])
+
+
+def test_a_node_that_may_not_be_written_has_the_remedy() -> None:
+    output = 'Error from server (Forbidden): nodes "n1" is forbidden: User "drainer" cannot patch resource "nodes"\n'
     words = (
         "patch",
         "node",
@@ -549,6 +613,7 @@ def test_a_node_that_cannot_be_written_has_the_remedy_of_its_cause(output: str, 
     )
     host = RecordedHost(programs={("kubectl", *words, "--request-timeout=30s"): Result(1, "", output)})
     hook = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1")
+    remedy = r"Give that user the permission to patch nodes, then run again\."
     with pytest.raises(DrainError, match=rf"Kubernetes: it did not cordon the node n1 \(.*{remedy}"):
         hook.patch(kube(False), REASON, cordon=True)
 

@@ -75,15 +75,33 @@ def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.host_io
-def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path) -> None:
-    waited = {"done": False, "waiting": "time", "deadline": 0, "remaining_s": 10**9, "changed": False}
+@pytest.mark.parametrize(
+    ("entry", "hook", "recorded"),
+    [
+        ("drain", "docker", {}),
+        ("drain", "kubernetes", {}),
+        ("undrain", "kubernetes", {"node": "one", "host": "one", "kubeconfig": "", "context": "", "reason": REASON}),
+    ],
+)  # fmt: skip
+def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path, entry: str, hook: str, recorded: dict[str, str]) -> None:
+    waited = {
+        "done": False,
+        "waiting": "time",
+        "deadline": 0,
+        "remaining_s": 10**9,
+        "changed": False,
+        "owned": False,
+        "kept": "",
+    }
     (tmp_path / "drain.yml").write_text((ROOT / "tests/integration/drain.yml").read_text())
     # The count continues from here: 70 rounds would take a minute.
     hosts = {
-        "one": make_liar(tmp_path, "one", journal() | {"gpu_drain_docker": waited})
-        | {"__gpu_drain_rounds": MOST_CALLS + 7}
+        "one": make_liar(
+            tmp_path, "one", journal(**({hook: recorded} if recorded else {})) | {f"gpu_drain_{hook}": waited}
+        )
+        | {"__gpu_drain_rounds": MOST_CALLS + 7, "gpu_drain_kubernetes_host": "one"}
     }
-    values = json.dumps({"entry": "drain", "gpu_upgrade_drain": "docker", "__gpu_drain_again": True})
+    values = json.dumps({"entry": entry, "gpu_upgrade_drain": hook, "__gpu_drain_again": True})
     done = run_playbook(tmp_path, tmp_path / "drain.yml", hosts, "-e", values, ANSIBLE_ROLES_PATH=str(ROOT / "roles"))
-    assert calls(tmp_path, "one").count("gpu_drain_docker") == 3
+    assert calls(tmp_path, "one").count(f"gpu_drain_{hook}") == 3
     assert "more than gpu_upgrade_drain_timeout allows" in " ".join(done.stdout.split()) and done.returncode == 2

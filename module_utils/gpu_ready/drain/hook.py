@@ -10,9 +10,15 @@ SHORTEST = 15.0
 MOST_CALLS = 60
 POLL = 5.0
 RAISE_TIMEOUT = "end what is awaited, or raise gpu_upgrade_drain_timeout"
+RAISE_OR_REPAIR = "see that it answers, or raise gpu_upgrade_drain_timeout"
 DRAIN, WAIT, UNDRAIN = "drain", "wait", "undrain"
+OUTCOMES = {DRAIN: "", UNDRAIN: "The host stays drained. "}
 Values = Dict[str, object]
 """Return values of a module."""
+
+
+class Away(DrainError):
+    """The scheduler does not answer, which may pass; the message is what is awaited."""
 
 
 class DrainDecision(NamedTuple):
@@ -36,7 +42,7 @@ class NodeHook:
     """A scheduler's node. With ``check`` nothing is changed."""
 
     def drain(self, reason: str, recorded: bool, check: bool) -> DrainDecision:
-        """``recorded``: the journal of the host lists the drain. DrainError if the scheduler refuses."""
+        """``recorded``: the journal of the host lists the drain. DrainError if refused, Away without an answer."""
         raise NotImplementedError
 
     def pending_work(self) -> str:
@@ -52,10 +58,21 @@ def run_action(hook: NodeHook, action: str, params: Dict[str, object], check: bo
     timeout, deadline = int(str(params["timeout"])), float(str(params["deadline"]))
     if action == WAIT:
         return wait_values(hook.pending_work, timeout, deadline, check)
-    if action == UNDRAIN:
-        return hook.undrain(str(params["reason"]), check, deadline)
-    decision = hook.drain(str(params["reason"]), bool(params["recorded"]), check)
-    return {"changed": decision.act, "owned": decision.owned, "kept": decision.kept}
+    values: Values = {"changed": False, "owned": False, "kept": ""}
+
+    def act() -> str:
+        try:
+            if action == UNDRAIN:
+                values.update(hook.undrain(str(params["reason"]), check, deadline))
+            else:
+                decision = hook.drain(str(params["reason"]), bool(params["recorded"]), check)
+                values.update(changed=decision.act, owned=decision.owned, kept=decision.kept)
+        except Away as error:
+            return str(error)
+        return ""
+
+    awaited = state_values(wait(act, timeout, deadline, remedy=RAISE_OR_REPAIR, outcome=OUTCOMES[action]))
+    return dict(awaited, **values)  # an undrain may wait itself, for the node
 
 
 def call_duration(timeout: int, deadline: float, now: float = 0.0) -> int:
@@ -72,11 +89,12 @@ def wait(
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
     remedy: str = RAISE_TIMEOUT,
+    outcome: str = "The host stays drained. ",
 ) -> WaitState:
     """Poll ``pending`` until it returns "" or the time of one call is over.
 
     ``timeout``: seconds of the whole wait. ``deadline``: its end, 0 for a wait that begins now. After the deadline a
-    DrainError with the ``remedy``.
+    DrainError with ``outcome`` and ``remedy``.
     """
     begin = now()
     end = deadline or begin + timeout
@@ -86,8 +104,8 @@ def wait(
         moment = now()
         if waiting and moment >= end:
             raise DrainError(
-                "drain: after %d s it still waits for %s. The host stays drained. %s%s, then run again."
-                % (timeout, waiting, remedy[0].upper(), remedy[1:])
+                "drain: after %d s it still waits for %s. %s%s%s, then run again."
+                % (timeout, waiting, outcome, remedy[0].upper(), remedy[1:])
             )
         if not waiting or moment >= until:
             return WaitState(not waiting, waiting, end, max(int(end - moment), 0))

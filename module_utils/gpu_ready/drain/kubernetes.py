@@ -8,9 +8,10 @@ import json
 import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
+from ..base.host import Result
 from ..base.json_file import parse_json
 from ..cluster.kubectl import FORBIDDEN, LIMIT, UNREACHABLE, Kubectl, NoAnswer
-from .hook import DrainDecision, NodeHook, Values, one_line
+from .hook import Away, DrainDecision, NodeHook, Values, one_line
 from .journal import DrainError
 
 ANNOTATION = "gpu-ready/drained"
@@ -189,9 +190,19 @@ class KubernetesHook(NodeHook):
         self.options = options
         self.seconds = seconds
 
+    def ask(self, words: List[str]) -> Result:
+        """What kubectl answers; Away if the API server does not."""
+        try:
+            answer = self.kubectl.run(words + ["--request-timeout=30s"])
+        except NoAnswer as error:
+            raise Away(self.silence(str(error))) from None
+        if answer.rc != 0 and (UNREACHABLE.search(answer.err) or TIMEOUT.search(answer.err)):
+            raise Away(self.silence(one_line(answer.err)))
+        return answer
+
     def get(self) -> KubernetesNode:
         """The node as the API server reports it."""
-        answer = self.kubectl.run(["get", "node", self.name, "--output=json", "--request-timeout=30s"])
+        answer = self.ask(["get", "node", self.name, "--output=json"])
         node = parse_node(answer.out) if answer.rc == 0 else None
         if node is None:
             reason = one_line(answer.err, answer.out)
@@ -209,7 +220,7 @@ class KubernetesHook(NodeHook):
     def patch(self, node: KubernetesNode, reason: str, cordon: bool) -> bool:
         """Cordon or uncordon; False if the node changed since it was read."""
         words = ["patch", "node", self.name, "--type=merge", "--patch=" + build_patch(node, reason, cordon)]
-        answer = self.kubectl.run(words + ["--request-timeout=30s"])
+        answer = self.ask(words)
         output = one_line(answer.err, answer.out)
         if answer.rc != 0 and not CONFLICT.search(output):
             remedy = (

@@ -31,7 +31,8 @@ class Cluster:
         self.fleet = fleet
         self.kubeconfig = cluster.kubeconfig(fleet.name)
         self.users = {name: self.user(name) for name in ("kubernetes", "drain")}
-        self.applied: tuple[str, dict[str, Any]] | None = None
+        found = self.owned() + [name for node in NODES for name in self.labels(node)]
+        self.applied: tuple[str, dict[str, Any]] | None = None if found else ("none", {})
         """Mode and variables of the last run on all nodes that changed the cluster; None if something else changed it since."""
 
     def user(self, page: str) -> Path:

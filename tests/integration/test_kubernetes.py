@@ -1,4 +1,8 @@
-"""A real control plane and kubelets on lab hosts: what playbooks/kubernetes.yml applies, verifies and removes, and drains."""
+"""A real control plane and kubelets on lab hosts: what playbooks/kubernetes.yml applies, verifies and removes, and drains.
+
+`make test` runs the control plane with the device plugin and its test pods, one drain, one refusal, the removal, the Operator's values and
+what the drain hook decides; `make campaign` also each further reason to refuse, sharing, CDI, and the kinds of pods.
+"""
 
 import json
 import time
@@ -99,6 +103,26 @@ def test_a_second_run_changes_nothing(plugin: Cluster) -> None:
     )
 
 
+@pytest.fixture
+def train(plugin: Cluster) -> Cluster:
+    """A deployment with a GPU of the second node."""
+    plugin.kubectl("apply", "--filename=-", stdin=DEPLOYMENT)
+    plugin.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=60s")
+    return plugin
+
+
+def test_a_drain_moves_pods_away_and_leaves_those_of_daemonsets(train: Cluster) -> None:
+    run = train.drain("drain")
+    assert run.rc == 0, run.failures(SECOND)
+    node = train.get("node", SECOND)
+    assert node["spec"]["unschedulable"] and "gpu-ready/drained" in node["metadata"]["annotations"]
+    left = train.get("pods", "-A", f"--field-selector=spec.nodeName={SECOND}")["items"]
+    assert [one["metadata"]["generateName"] for one in left] == ["gpu-ready-device-plugin-"]
+    assert train.drain("undrain").rc == 0 and "unschedulable" not in train.get("node", SECOND)["spec"]
+    train.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=60s")
+
+
+@pytest.mark.long
 def test_pods_choose_a_model_and_share_no_gpu(plugin: Cluster) -> None:
     for name in ("one", "two", "three"):
         plugin.pod(name, "Tesla-T4")
@@ -143,6 +167,7 @@ def test_time_slicing_offers_each_gpu_to_two_pods(plugin: Cluster) -> None:
     plugin.kubectl("delete", "pod", "greedy", "--wait=true")
 
 
+@pytest.mark.long
 def test_labels_of_somebody_else_are_refused_and_kept(plugin: Cluster) -> None:
     plugin.kubectl("label", "node", SECOND, "nvidia.com/gpu.product=by-hand", "--overwrite")
     run = plugin.play("device_plugin")
@@ -152,6 +177,7 @@ def test_labels_of_somebody_else_are_refused_and_kept(plugin: Cluster) -> None:
     plugin.applied = None
 
 
+@pytest.mark.long
 def test_another_device_plugin_is_refused(plugin: Cluster) -> None:
     other = plugin.get("daemonset", "gpu-ready-device-plugin", "-n", "kube-system")
     spec = other["spec"]
@@ -192,10 +218,14 @@ def test_none_removes_exactly_what_was_applied(plugin: Cluster) -> None:
     assert second.rc == 0 and second.changed(FIRST) == []
 
 
-def test_values_of_the_operator_are_written_and_the_dra_driver_needs_a_newer_kubernetes(without: Cluster) -> None:
+def test_values_of_the_operator_are_written(without: Cluster) -> None:
     run = without.play("operator")
     assert run.rc == 0 and "helm upgrade --install gpu-operator" in run.screen
     assert (without.fleet.directory / "manifests/gpu-operator-values.yml").exists()
+
+
+@pytest.mark.long
+def test_the_dra_driver_needs_a_newer_kubernetes(without: Cluster) -> None:
     refused = without.play("operator", gpu_kubernetes_dra=True)
     assert refused.rc != 0 and "needs Kubernetes 1.34.2 or newer (the server is v1.20.2)" in refused.failures(FIRST)
 
@@ -215,25 +245,6 @@ def test_cdi_gives_pods_their_gpu_without_a_runtime_of_nvidia(cdi: Cluster) -> N
     assert run.rc == 0, run.screen[-3000:]
     assert "2 GPUs allocatable, 2 test pods see one verified GPU each" in run.screen
     assert cdi.play("none", "--limit", SECOND).rc == 0 and cdi.owned() == []
-
-
-@pytest.fixture
-def train(plugin: Cluster) -> Cluster:
-    """A deployment with a GPU of the second node."""
-    plugin.kubectl("apply", "--filename=-", stdin=DEPLOYMENT)
-    plugin.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=60s")
-    return plugin
-
-
-def test_a_drain_moves_pods_away_and_leaves_those_of_daemonsets(train: Cluster) -> None:
-    run = train.drain("drain")
-    assert run.rc == 0, run.failures(SECOND)
-    node = train.get("node", SECOND)
-    assert node["spec"]["unschedulable"] and "gpu-ready/drained" in node["metadata"]["annotations"]
-    left = train.get("pods", "-A", f"--field-selector=spec.nodeName={SECOND}")["items"]
-    assert [one["metadata"]["generateName"] for one in left] == ["gpu-ready-device-plugin-"]
-    assert train.drain("undrain").rc == 0 and "unschedulable" not in train.get("node", SECOND)["spec"]
-    train.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=60s")
 
 
 @pytest.mark.long
@@ -289,6 +300,7 @@ def drained(kube: Cluster) -> Drained:
     return Drained(kube)
 
 
+@pytest.mark.long
 def test_a_pod_without_a_controller_is_deleted_only_by_force(drained: Drained) -> None:
     """unreplicatedFilter in k8s.io/kubectl/pkg/drain/filters.go: nothing would start it again."""
     drained.pod("bare")
@@ -299,6 +311,7 @@ def test_a_pod_without_a_controller_is_deleted_only_by_force(drained: Drained) -
     assert drained.pods() == []
 
 
+@pytest.mark.long
 def test_a_pod_without_a_controller_that_already_ends_is_awaited(drained: Drained) -> None:
     drained.pod("ending", terminationGracePeriodSeconds=600)
     drained.kube.kubectl("delete", "pod", "ending", "--wait=false")
@@ -307,6 +320,7 @@ def test_a_pod_without_a_controller_that_already_ends_is_awaited(drained: Draine
     drained.evict()
 
 
+@pytest.mark.long
 def test_data_of_an_emptydir_is_deleted_only_if_allowed(drained: Drained) -> None:
     """localStorageFilter in k8s.io/kubectl/pkg/drain/filters.go."""
     drained.pod("scratch", volumes=[{"name": "data", "emptyDir": {}}])
@@ -317,6 +331,7 @@ def test_data_of_an_emptydir_is_deleted_only_if_allowed(drained: Drained) -> Non
     assert drained.pods() == []
 
 
+@pytest.mark.long
 def test_a_pod_of_the_kubelets_own_files_is_neither_deleted_nor_awaited(drained: Drained) -> None:
     """The API server has only its mirror (kubernetes.io/docs/tasks/configure-pod-container/static-pod)."""
     image = {"name": "c", "image": "docker.io/gpu-ready-lab/verify:1", "command": ["sleep", "3600"]}
@@ -340,7 +355,8 @@ def test_a_disruption_budget_holds_a_pod_until_it_allows_the_eviction(drained: D
     kube = drained.kube
     kube.kubectl("uncordon", SECOND)
     deployment = yaml.safe_load(DEPLOYMENT)
-    del deployment["spec"]["template"]["spec"]["containers"][0]["resources"]
+    pod = deployment["spec"]["template"]["spec"]
+    del pod["containers"][0]["resources"], pod["runtimeClassName"]  # needs nothing that gpu-ready applies
     kube.kubectl("apply", "--filename=-", stdin=json.dumps(deployment))
     kube.kubectl("wait", "--for=condition=Available", "deployment/train", "--timeout=60s")
     kube.kubectl("apply", "--filename=-", stdin=BUDGET)

@@ -1,6 +1,6 @@
 """From bare hosts to the report: what the README promises of a run, with a test per promise.
 
-`make test` uses the fleet sample.yml, whose drivers compile in seconds; `make campaign` the fleet of `make demo`.
+`make test` uses the fleet sample.yml, with one driver, which compiles in seconds; `make campaign` the fleet of `make demo`.
 """
 
 import json

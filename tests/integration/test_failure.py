@@ -28,6 +28,8 @@ WHOLE_COMPILER = "rm -f " + " ".join(f"/usr/local/bin/{name}" for name in COMPIL
 REFUSING = (
     "install nvidia /bin/sh -c 'echo modprobe: ERROR: could not insert nvidia: Key was rejected by service >&2; exit 1'"
 )
+REFUSED = "/etc/modprobe.d/nvidia.conf"
+"""In place of the package's file of that name, because its softdep would take precedence (modprobe.d(5), SOFTDEP)."""
 UNIT = """[Unit]
 Description=A test
 [Service]
@@ -53,11 +55,12 @@ def failure_message(fleet: Fleet, directory: Path, module: str, **arguments: str
 
 
 def test_a_module_that_the_kernel_refuses(fleet: Fleet, tmp_path: Path) -> None:
-    fleet.ssh(HOST, f'mkdir -p /etc/modprobe.d; echo "{REFUSING}" >/etc/modprobe.d/refusing.conf')
+    fleet.ssh(HOST, "systemctl stop nvidia-persistenced; rmmod nvidia_uvm nvidia_modeset nvidia")
+    fleet.ssh(HOST, f'echo "{REFUSING}" >{REFUSED}')
     try:
         message = failure_message(fleet, tmp_path, "gpu_kernel_module", state="loaded")
     finally:
-        fleet.ssh(HOST, "rm /etc/modprobe.d/refusing.conf")
+        fleet.ssh(HOST, f"rm {REFUSED}")
     assert "\n" not in message and message.startswith("the module nvidia does not load into the kernel ")
     assert "Key was rejected by service): Secure Boot accepts only modules that are signed" in message
     assert "mokutil --import" in message and message.endswith("the whole log is the output of `dmesg`")
@@ -75,7 +78,7 @@ def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
 def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
     fleet.ssh(HOST, BROKEN_COMPILER)
     try:
-        run = fleet.play()
+        run = fleet.play(extra={"nvidia_driver_branch": 595})
     finally:
         fleet.ssh(HOST, WHOLE_COMPILER)
     assert run.rc != 0

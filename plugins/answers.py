@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action.normal import ActionModule as Normal
 
@@ -222,6 +223,7 @@ PROJECT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(PROJECT)
 plain_text: Callable[[str], str] = PROJECT.load("gpu_ready.base.plain_text").plain_text
 unread_variables: Callable[[Iterable[str]], list[str]] = PROJECT.load("gpu_ready_variables.names").unread_variables
+SETTINGS: Any = PROJECT.load("gpu_ready_variables.settings")
 
 
 def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -424,6 +426,8 @@ class ActionModule(Normal):  # type: ignore[misc]
         """Return what :func:`accept` leaves of the answer, and what Ansible adds."""
         module = self._task.action.rpartition(".")[2]
         accepted: dict[str, Any]
+        if module in LOOKING:
+            self.add_settings(module, task_vars or {})
         try:
             with process_limits(seconds=self.seconds):
                 accepted = self.ask_host(tmp, task_vars)
@@ -439,6 +443,25 @@ class ActionModule(Normal):  # type: ignore[misc]
             facts = accepted.setdefault("ansible_facts", {})
             facts[self._discovered_interpreter_key] = self._discovered_interpreter
         return accepted
+
+    def add_settings(self, module: str, variables: dict[str, Any]) -> None:
+        """Give the module the public variables of the host; what the task itself sets has precedence.
+
+        Raises AnsibleActionFail.
+        """
+        given = dict(self._task.args)
+        overrides = given.pop("overrides", None) or {}
+        if not isinstance(overrides, dict):
+            raise AnsibleActionFail(f"overrides is no mapping: {overrides!r}")
+        try:
+            settings = SETTINGS.read_settings(variables, self._templar.template, overrides)
+        except SETTINGS.VariableError as error:
+            raise AnsibleActionFail(f"{error}. Remedy: define what it uses, or remove the variable.") from None
+        if module == "gpu_audit":
+            given["settings"] = {**settings, **(given.get("settings") or {})}
+        else:
+            given = {**settings, **given}
+        self._task.args = given
 
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Run the module. Raises WrongAnswer."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__).resolve().with_name("project.py"))
 assert SPEC is not None and SPEC.loader is not None
@@ -29,8 +30,10 @@ RECORDS, ERRORS = PROJECT.load("gpu_ready.base.records"), PROJECT.load("gpu_read
 FACTS, DECIDE = PROJECT.load("gpu_ready.facts.model"), PROJECT.load("gpu_ready.lifecycle.decide")
 PARTS, VARIABLES = PROJECT.load("gpu_ready.plan.parts"), PROJECT.load("gpu_ready.lifecycle.variables")
 OPTIONS: dict[str, dict[str, Any]] = PROJECT.load("gpu_ready.lifecycle.options").ARGUMENT_SPEC
+OPTIONS_VALIDATOR = ArgumentSpecValidator({**OPTIONS, "part": {**OPTIONS["part"], "choices": ["", *PARTS.PARTS]}})
 for package_manager in ("apt_repository", "dnf_repository"):
     PROJECT.load(f"gpu_ready.plan.{package_manager}")  # the planner imports it for hosts that have it
+PROJECT.load("gpu_ready.catalog.model").gpus()  # which keeps them
 
 COLLECTED = {"facts": dict, "lease": str, "time": int}
 """What the module answers."""
@@ -82,9 +85,10 @@ class ActionModule(Accepting):  # type: ignore[misc]
 
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Return the plan of a host. Raises WrongAnswer."""
-        choices = {**OPTIONS["part"], "choices": ["", *PARTS.PARTS]}
-        _, given = self.validate_argument_spec(argument_spec={**OPTIONS, "part": choices})
-        given = plain(given)
+        validated = OPTIONS_VALIDATOR.validate(self._task.args)
+        if validated.error_messages:
+            raise AnsibleActionFail(validated.error_messages[0])
+        given = plain(validated.validated_parameters)
         variables = {name: value for name, value in given.items() if name not in ("drains", "part")}
         settings, errors = VARIABLES.parse_settings(PARTS.own_variables(variables, given["part"]))
         if errors:

@@ -170,15 +170,9 @@ def module_options(variables: list[Declaration]) -> list[str]:
     return lines
 
 
-def passing(variables: list[Declaration], *, overrides: bool = False) -> list[str]:
+def passing(variables: list[Declaration]) -> list[str]:
     """Return the parameters of a task that passes variables to a module."""
-    lines = []
-    for one in variables:
-        value = one.name
-        if overrides and one.overridable:
-            value = f"__gpu_plan_overrides.{value} | default({value})"
-        lines.append(f'{one.name}: "{{{{ {value} | default(omit) }}}}"')
-    return lines
+    return [f'{one.name}: "{{{{ {one.name} | default(omit) }}}}"' for one in variables]
 
 
 def settings_module(variables: list[Declaration]) -> str:
@@ -329,7 +323,13 @@ def variable_names(variables: list[Declaration], foreign: list[dict[str, Any]], 
         for one in foreign
         for name, remedy in one["variables"].items()
     }
-    value = {"known": sorted(known), "own": sorted(own - known), "foreign": messages}
+    value = {
+        "known": sorted(known),
+        "own": sorted(own - known),
+        "foreign": messages,
+        "settings": sorted(one.name for one in variables if one.setting),
+        "overridable": sorted(one.name for one in variables if one.overridable),
+    }
     return json.dumps(value, indent=1) + "\n"
 
 
@@ -376,8 +376,6 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
     blocks: dict[str, Callable[[], list[str]]] = {
         "library/gpu_node_plan.py": lambda: module_options(settings),
         "library/gpu_python.py": lambda: module_options(bootstrap),
-        "roles/gpu_plan/tasks/look.yml": lambda: passing(settings, overrides=True),
-        "roles/gpu_audit/tasks/look.yml": lambda: passing(settings),
         "playbooks/tasks/bootstrap_python.yml": lambda: passing(bootstrap),
     }
     for path in sorted((root / "roles").iterdir()):

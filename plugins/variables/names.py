@@ -1,8 +1,9 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Names of variables that a host has and nobody reads: misspelt ones, and those of other projects.
+"""Names of variables: those that are read, and those that a host has and nobody reads.
 
-Ansible ignores a variable that no task uses. The names come from names.json, which `make catalog` writes.
+Ansible ignores a variable that no task uses: a misspelt one, or one of another project. The names come from names.json,
+which `make catalog` writes.
 """
 
 from __future__ import annotations
@@ -20,19 +21,31 @@ FILE = Path(__file__).resolve().with_name("names.json")
 
 
 class Names(NamedTuple):
-    """``known``: what gpu-ready reads. ``own``: what it sets itself. ``foreign``: message by name."""
+    """``known``: what gpu-ready reads. ``own``: what it sets itself. ``foreign``: message by name.
+
+    ``settings``: what the planner reads. ``overridable``: those of them that an upgrade sets for its own plan.
+    """
 
     known: frozenset[str]
     own: frozenset[str]
     foreign: dict[str, str]
     prefixes: tuple[str, ...]
+    settings: tuple[str, ...]
+    overridable: frozenset[str]
 
 
 def load_names() -> Names:
     """Read the generated names."""
     value = json.loads(FILE.read_text(encoding="utf-8"))
     prefixes = {"_".join(name.split("_")[:2]) for name in value["known"]} | {"cudnn"}
-    return Names(frozenset(value["known"]), frozenset(value["own"]), value["foreign"], tuple(sorted(prefixes)))
+    return Names(
+        frozenset(value["known"]),
+        frozenset(value["own"]),
+        value["foreign"],
+        tuple(sorted(prefixes)),
+        tuple(value["settings"]),
+        frozenset(value["overridable"]),
+    )
 
 
 NAMES = load_names()

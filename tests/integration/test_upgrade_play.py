@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from gpu_ready.base import lease, records
 from gpu_ready.base.host import Host
 from gpu_ready.upgrade import journal as upgrade
@@ -156,9 +155,9 @@ class Fleet:
         (directory / "lookup_plugins").symlink_to(ROOT / "plugins/lookup")
         for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
             (directory / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
-        spec = yaml.safe_load((ROOT / "roles/gpu_plan/tasks/look.yml").read_text())[0]["gpu_node_plan"]
+        settings = json.loads((ROOT / "plugins/variables/names.json").read_text())["settings"]
         for name, text in MODULES.items():
-            listed = list(spec) if name == "gpu_node_plan" else NAMES[name].split()
+            listed = [*settings, "drains", "part"] if name == "gpu_node_plan" else NAMES[name].split()
             head = HEAD.replace("NAMES", repr(listed)).replace("MODULE", repr(name))
             (directory / "library" / f"{name}.py").write_text(head + text)
         for name in ("gpu_upgrade_fleet", "gpu_upgrade_share"):

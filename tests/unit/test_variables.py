@@ -68,8 +68,6 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "library/gpu_node_plan.py",
         "module_utils/gpu_ready/catalog/settings.py",
         "plugins/variables/names.json",
-        "roles/gpu_audit/tasks/look.yml",
-        "roles/gpu_plan/tasks/look.yml",
         "roles/nvidia_driver/README.md",
         "roles/nvidia_driver/defaults/main.yml",
         "roles/nvidia_driver/meta/argument_specs.yml",
@@ -82,8 +80,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "choices": ["green", "red"],
         "description": ["Colour of the driver.", "V(green) - like the logo.", "V(red) - like an error."],
     }
-    (task,) = load(copy / "roles/gpu_plan/tasks/look.yml")
-    assert task["gpu_node_plan"]["nvidia_driver_colour"] == "{{ nvidia_driver_colour | default(omit) }}"
+    assert "nvidia_driver_colour" in json.loads((copy / "plugins/variables/names.json").read_text())["settings"]
     scope: dict[str, Any] = {"__name__": "settings"}
     exec((copy / "module_utils/gpu_ready/catalog/settings.py").read_text(encoding="utf-8"), scope)
     assert scope["Settings"].__annotations__["nvidia_driver_colour"] is str
@@ -170,7 +167,7 @@ def test_ansible_doc_shows_defaults_and_choices() -> None:
         check=True,
     )
     options = json.loads(shown.stdout)["gpu_node_plan"]["doc"]["options"]
-    del options["drains"], options["part"]  # no variables: the roles pass them
+    del options["overrides"], options["drains"], options["part"]  # no variables: the roles pass them
     assert {name: option["default"] for name, option in options.items()} == settings.DEFAULTS
 
 

@@ -1,4 +1,8 @@
-"""The driver as NVIDIA's .run installer: installed, replaced, refused and removed by the module on lab hosts."""
+"""The driver as NVIDIA's .run installer: installed, replaced, refused and removed by the module on lab hosts.
+
+`make test` takes one host through installation, replacement, a failed build, site.yml and removal; `make campaign` also one from before Turing,
+and flavours, kernels, interruptions, damaged files and drivers of somebody else.
+"""
 
 import json
 import re
@@ -11,7 +15,7 @@ from typing import Any
 import pytest
 from gpu_ready_lab import paths
 
-from tests.integration.fleet import ROOT, VENV, Fleet, environment
+from tests.integration.fleet import ROOT, VENV, Fleet, environment, hosts_of
 
 pytestmark = pytest.mark.lab
 
@@ -39,7 +43,7 @@ find /lib/modules -name 'nvidia*.ko*' | sort | xargs -r md5sum
 def fleet(lab_machine: None) -> Fleet:
     fleet = Fleet("runfile")
     fleet.up()
-    for host in (A, B):
+    for host in hosts_of("runfile"):
         fleet.ssh(host, PREPARE)
         fleet.ssh(host, "nvidia-uninstall --silent; rm -rf /var/lib/gpu-ready", check=False)
     return fleet
@@ -106,11 +110,19 @@ def test_check_mode_shows_what_would_change_and_changes_nothing(fleet: Fleet) ->
     ("change", "words"),
     [
         ({"sha256": "0" * 64}, f"{url(OLD)} has sha256"),
-        ({"sha256_url": url(OLD)}, "is longer than|has no sha256"),
-        ({"source": url(OLD).replace("https:", "http:"), "sha256_url": ""}, "cannot be verified"),
-        ({"source": url("580.1.1"), "sha256": "0" * 64}, "the server answered 404"),
-        ({"source": url(NEW), "sha256_url": url(NEW) + ".sha256sum"}, f"contains the driver {NEW} .*expected {OLD}"),
         ({"kernels": ["9.9.9"]}, "headers of the kernel 9.9.9 are missing"),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ({"sha256_url": url(OLD)}, "is longer than|has no sha256"),
+                ({"source": url(OLD).replace("https:", "http:"), "sha256_url": ""}, "cannot be verified"),
+                ({"source": url("580.1.1"), "sha256": "0" * 64}, "the server answered 404"),
+                (
+                    {"source": url(NEW), "sha256_url": f"{url(NEW)}.sha256sum"},
+                    f"contains the driver {NEW} .*expected {OLD}",
+                ),
+            )
+        ),
     ],
 )
 def test_a_wrong_file_or_checksum_leaves_everything_as_it_was(fleet: Fleet, change: dict[str, Any], words: str) -> None:
@@ -175,6 +187,7 @@ def test_a_further_kernel_gets_one_build_and_no_download(fleet: Fleet) -> None:
         fleet.ssh(A, f"dkms uninstall nvidia/{NEW} -k {other}; rm -rf /lib/modules/{other}", check=False)
 
 
+@pytest.mark.long
 def test_a_run_that_was_cut_off_is_repaired_by_the_next(fleet: Fleet) -> None:
     answer = module(fleet, A, request(OLD, install_timeout=2))
     assert "ended with 124" in answer["msg"]
@@ -184,6 +197,7 @@ def test_a_run_that_was_cut_off_is_repaired_by_the_next(fleet: Fleet) -> None:
     assert OLD in driver(fleet, A)
 
 
+@pytest.mark.long
 def test_tmp_mounted_noexec(fleet: Fleet) -> None:
     fleet.ssh(A, "for f in /tmp /var/tmp; do mount -t tmpfs -o noexec,size=50m none $f; done")
     try:
@@ -216,6 +230,7 @@ def test_a_module_that_does_not_compile_is_reported_with_its_cause_and_the_old_d
     assert drop.sub("", traces(fleet, A)) == drop.sub("", before)
 
 
+@pytest.mark.long
 def test_removal_leaves_nothing(fleet: Fleet) -> None:
     fleet.ssh(A, UNLOAD)
     assert module(fleet, A, {"state": "absent"}, "--check")["changed"]
@@ -256,16 +271,15 @@ def test_the_driver_of_somebody_elses_installer_is_replaced_only_when_allowed(fl
     assert answer["version"] == OLD and LEGACY not in traces(fleet, B)
 
 
+@pytest.mark.long
 def test_an_installer_is_refused_over_packages(fleet: Fleet) -> None:
-    fleet.ssh(B, UNLOAD)
-    module(fleet, B, {"state": "absent"})
-    fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install nvidia-smi")
-    before = traces(fleet, B)
+    fleet.ssh(A, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install nvidia-smi")
+    before = traces(fleet, A)
     for options in ([], ["--check"]):
-        words = module(fleet, B, request(OLD, "proprietary"), *options)["msg"]
+        words = module(fleet, A, request(OLD, "proprietary"), *options)["msg"]
         assert "belongs to packages" in words and "nvidia-smi" in words
-    assert traces(fleet, B) == before
-    fleet.ssh(B, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge nvidia-smi && apt-get -qq -y autoremove --purge")
+    assert traces(fleet, A) == before
+    fleet.ssh(A, "DEBIAN_FRONTEND=noninteractive apt-get -qq -y purge nvidia-smi && apt-get -qq -y autoremove --purge")
 
 
 # ---- through site.yml -----------------------------------------------------------------------------------------------
@@ -305,6 +319,8 @@ def test_uninstall_of_an_installers_driver_leaves_nothing(fleet: Fleet) -> None:
 
 @pytest.mark.long
 def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) -> None:
+    fleet.ssh(B, UNLOAD)
+    module(fleet, B, {"state": "absent"})
     fleet.ssh(B, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
     settings = SMALL | {"gpu_ready_reboot_ok": True}
     assert fleet.play("--limit", B, extra=settings).rc == 0

@@ -28,6 +28,13 @@ CAMPAIGN = os.environ.get("GPU_READY_CAMPAIGN") == "1"
 """Whether `make campaign` runs these tests: with all hosts of the fleets, and with the tests that are marked long."""
 SAMPLE = () if CAMPAIGN else ("--sample",)
 
+DRIVER_ALONE = """
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq -y --allow-change-held-packages purge docker.io 'nvidia-container-toolkit*' >/dev/null
+rm -rf /etc/docker /var/lib/gpu-ready/verified.json
+"""
+"""Leaves of a Debian host that starts from a state what the tests of another engine begin with: the driver."""
+
 
 def hosts_of(name: str) -> list[str]:
     """Return the hosts of a fleet that this session starts."""

@@ -630,7 +630,13 @@ def test_the_shells_limit_bounds_an_endless_answer_of_ansibles_own_module(tmp_pa
         assert f"asked {name} " not in text and f"fatal: [{name}]: FAILED" in text, text[-3000:]
 
 
-@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"], ids=("silent", "only a greeting"))
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        pytest.param(b"", id="silent", marks=pytest.mark.long),
+        pytest.param(b"SSH-2.0-OpenSSH_9.2\r\n", id="only a greeting"),
+    ],
+)
 @pytest.mark.host_io
 def test_a_server_that_accepts_and_never_answers_is_reported_and_the_others_finish(
     tmp_path: Path, greeting: bytes

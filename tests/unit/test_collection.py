@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.grid import sampled
 from tests.unit.lying_host import PROGRAMS, READY, ROOT, calls, make_liar
 from tools import build_collection, payload
 
@@ -191,7 +192,7 @@ def inventory(directory: Path, hosts: dict[str, dict[str, Any]]) -> str:
     return str(directory / "hosts.json")
 
 
-@pytest.mark.parametrize("how", ["by_name", "imported"])
+@pytest.mark.parametrize("how", sampled(["imported", "by_name"], 2))
 def test_site_ends_with_its_report_in_the_working_directory(how: str, installed: Path, tmp_path: Path) -> None:
     hosts = {"gpu1": make_liar(tmp_path, "gpu1", {"gpu_node_plan": READY})}
     playbook = f"{NAME}.site"

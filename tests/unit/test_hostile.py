@@ -25,10 +25,11 @@ SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
             "a_plan",
             "steal_by_facts",
             "endless_versions",
-            "many_parts",
         )
     },
 }
+LONG = ("kubernetes", "api_verify")
+"""Scenes that attack the same plays as kubernetes_apply and api_operator."""
 
 
 def operator_files(directory: Path) -> Path:
@@ -58,7 +59,9 @@ def test_the_campaign_finds_what_a_trusting_playbook_gives_away(tmp_path: Path) 
     assert f"{HONEST[0]}: without" in other["h-gpu-node-plan-other-hosts"]
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in SAMPLE]
+)
 def test_a_hostile_host_gets_nothing_and_stops_nobody(tmp_path: Path, name: str) -> None:
     (scene,) = [one for one in scenes(operator_files(tmp_path / "files")) if one.name == name]
     chosen = [cell for cell in cells([scene]) if cell.attack.__name__ in SAMPLE[name].get(cell.module, ())]

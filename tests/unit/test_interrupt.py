@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.grid import sampled
 from tests.unit.lying_host import PROGRAMS, ROOT, calls, make_liar
 
 pytestmark = pytest.mark.host_io
@@ -65,7 +66,7 @@ def interrupt(run: subprocess.Popen[bytes]) -> int:
         run.wait()
 
 
-@pytest.mark.parametrize("seconds", [0, 1, 3])
+@pytest.mark.parametrize("seconds", sampled([1, 0, 3], 3))
 def test_an_interrupted_run_ends(tmp_path: Path, seconds: int) -> None:
     silent = {"gpu_node_plan": "import time; time.sleep(300)"}
     hosts = {name: make_liar(tmp_path, name, silent) for name in ("n1", "n2", "n3")}

@@ -14,6 +14,7 @@ from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
 from gpu_ready.verify import node_labels
 
+from tests.grid import sampled
 from tests.unit.lying_host import make_liar, run_playbook
 from tests.unit.recorded import RecordedHost
 
@@ -112,7 +113,9 @@ def rendered(tmp_path: Path, **variables: Any) -> dict[str, Any]:
 @pytest.mark.host_io
 @pytest.mark.parametrize(
     ("device_list", "sharing"),
-    [("cdi-cri", "none"), ("envvar", "time-slicing"), ("volume-mounts", "mps"), ("cdi-annotations", "none")],
+    sampled(
+        [("cdi-cri", "none"), ("envvar", "time-slicing"), ("volume-mounts", "mps"), ("cdi-annotations", "none")], 2
+    ),
 )
 def test_the_manifests_are_valid(tmp_path: Path, device_list: str, sharing: str) -> None:
     files = rendered(tmp_path, gpu_kubernetes_device_list=device_list, gpu_kubernetes_sharing=sharing)
@@ -145,8 +148,12 @@ def test_the_manifests_are_valid(tmp_path: Path, device_list: str, sharing: str)
         ({"gpu_kubernetes": "helm"}, "gpu_kubernetes must be one of: render, device_plugin, operator, none"),
         ({"gpu_kubernetes": "device_plugin", "gpu_kubernetes_sharing": "mps"}, "mps needs a daemon of NVIDIA"),
         ({"gpu_kubernetes": "device_plugin"}, "no-kubectl: it is not on the host where it has to run. Install it"),
-        ({"gpu_kubernetes": "operator"}, "no-kubectl: it is not on the host where it has to run"),
-        ({"gpu_kubernetes": "none"}, "no-kubectl: it is not on the host where it has to run"),
+        *(
+            pytest.param(
+                {"gpu_kubernetes": way}, "no-kubectl: it is not on the host where it has to run", marks=pytest.mark.long
+            )
+            for way in ("operator", "none")
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_written(

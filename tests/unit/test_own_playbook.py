@@ -128,10 +128,10 @@ RELOAD = {"nvidia_driver.activate": {**REBOOT["nvidia_driver.activate"], "action
 @pytest.mark.parametrize(
     ("plans", "required"),
     [
-        pytest.param([planned(REBOOT, "reboot")], [True], id="reboot"),
+        pytest.param([planned(REBOOT, "reboot")], [True], id="reboot", marks=pytest.mark.long),
         pytest.param([planned(RELOAD, "reload")], [False], id="reload"),
         pytest.param([planned({}, "none")], [True], id="left to the operator"),
-        pytest.param([planned({}, None)], [False], id="current"),
+        pytest.param([planned({}, None)], [False], id="current", marks=pytest.mark.long),
         pytest.param([planned(REBOOT, "reboot"), planned({}, None)], [True, False], id="rebooted by the site"),
     ],
 )

@@ -205,7 +205,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.host_io
-@pytest.mark.parametrize("arguments", [[], ["-vvv"], ["--diff"]], ids=["progress", "verbose", "diff"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param([], id="progress"),
+        pytest.param(["-vvv"], id="verbose"),
+        pytest.param(["--diff"], id="diff", marks=pytest.mark.long),
+    ],
+)
 def test_nothing_of_a_host_controls_the_terminal(site: Path, arguments: list[str]) -> None:
     local = {"ansible_python_interpreter": sys.executable}
     shown = in_pipe(site, "upgrade_drivers.yml", "-e", json.dumps(local), "-e", "@hostile.json", *arguments)

@@ -1,5 +1,10 @@
-"""Bad input, broken networks and killed runs: a clear message, nothing lost, and the next run repairs."""
+"""Bad input, broken networks and killed runs: a clear message, nothing lost, and the next run repairs.
 
+The first test takes a bare host through a killed run, its repair and removal, in `make test` without CUDA's packages; it leaves
+the host bare for those after it. Further values, faults and moments of a kill are of the campaign.
+"""
+
+import json
 import os
 import re
 import shlex
@@ -11,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.fleet import PLAY_LIMIT, ROOT, Fleet, environment, lab
+from tests.integration.fleet import CAMPAIGN, PLAY_LIMIT, ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 
@@ -19,10 +24,13 @@ HOST = "fault-a"
 OTHER = "fault-b"
 WAIT = PLAY_LIMIT  # seconds to wait for a moment of a run, which ends within them too
 POLL = 20  # seconds of one call
+INSTALLED = {} if CAMPAIGN else {"cuda_toolkit_source": "none", "cudnn_source": "none"}
+"""What a killed run and the next one install: everything, or only driver and docker."""
 
 
 @pytest.fixture(scope="module")
 def faults(lab_machine: None) -> Fleet:
+    lab("down", "faults")
     fleet = Fleet("faults")
     fleet.up()
     return fleet
@@ -44,6 +52,78 @@ def state(fleet: Fleet, host: str) -> str:
     )
 
 
+def wait_for(fleet: Fleet, host: str, moment: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a shell condition is true on a host while a run is under way.
+
+    The host itself watches for it: it may last for less than a login takes on a busy machine.
+    """
+    watch = f"timeout {POLL} sh -c {shlex.quote(f'until {moment}; do sleep 0.1; done')} && echo now"
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        assert process.poll() is None, f"the run ended with {process.returncode} before '{moment}'"
+        if fleet.ssh(host, watch, check=False).strip() == "now":
+            return
+    raise AssertionError(f"{host}: '{moment}' did not come within {WAIT} s")
+
+
+KILL_POINTS = {
+    "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
+    "while docker is installed": "test -e /usr/sbin/dockerd",
+    "before dpkg writes its status": "test -e /usr/bin/runc && ls /var/lib/dpkg/updates | grep -q 00",
+    "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
+}
+
+
+def killed_and_repaired(faults: Fleet, point: str) -> None:
+    """Kill a first run at a moment, with a power cut of the host; the next run finishes and the run after it does nothing."""
+    process = subprocess.Popen(
+        faults.command("--limit", HOST, "-e", json.dumps(INSTALLED)), cwd=ROOT, env=environment(),
+        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        wait_for(faults, HOST, KILL_POINTS[point], process)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=60)
+    lab("power-cycle", HOST)
+    repaired = faults.play("--limit", HOST, extra=INSTALLED)
+    assert repaired.rc == 0, repaired.screen[-3000:]
+    second = faults.play("--limit", HOST, extra=INSTALLED)
+    assert second.recap(HOST)["changed"] == 0
+    assert second.steps(HOST) == []
+    assert faults.ssh(HOST, "dpkg --audit") == ""
+
+
+def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_else(faults: Fleet) -> None:
+    faults.ssh(
+        HOST,
+        'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get -qq update && apt-get install -y -q tree >/dev/null',
+    )
+    before = footprint(faults, HOST)
+    killed_and_repaired(faults, "before dpkg writes its status")
+    faults.ssh(HOST, "apt-get install -y -q jq >/dev/null")
+    run = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    assert run.rc == 0
+    after = footprint(faults, HOST)
+    own = {"jq", "libjq1", "libonig5"}
+    assert {line for line in after["packages"] if line.split()[0] not in own} == before["packages"]
+    assert after["etc"] == before["etc"]
+    assert after["other"] == before["other"]
+    second = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
+    assert second.recap(HOST)["changed"] == 0
+
+
+def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:
+    """Return packages, files of /etc with checksums, and the files under the directories that the product writes to."""
+    quiet = "-path /etc/ld.so.cache -o -path /etc/.updated -o -path '/etc/*~' -o -path /etc/machine-id -o -path /etc/alternatives -o -path '/etc/*-'"
+    return {
+        "packages": set(fleet.ssh(host, "dpkg-query -W -f '${Package} ${db:Status-Want} ${db:Status-Status}\\n' | grep -v 'not-installed'").splitlines()),
+        "etc": set(fleet.ssh(host, f"find /etc \\( {quiet} \\) -prune -o -type f -print0 | xargs -0 sha256sum").splitlines()),
+        "other": set(fleet.ssh(host, "find /usr/local /opt /var/lib/gpu-ready /var/lib/dkms /usr/src /lib/modules -type f 2>/dev/null | grep -v -e '^/usr/src/linux' -e modules. || true").splitlines()),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
@@ -51,7 +131,7 @@ def state(fleet: Fleet, host: str) -> str:
         pytest.param(
             {"nvidia_driver_source": "floppy"}, ["nvidia_driver_source", "floppy", "cuda_repo"], marks=pytest.mark.long
         ),
-        ({"nvidia_driver_hold": "perhaps"}, ["nvidia_driver_hold", "perhaps"]),
+        pytest.param({"nvidia_driver_hold": "perhaps"}, ["nvidia_driver_hold", "perhaps"], marks=pytest.mark.long),
         pytest.param(
             {"nvidia_driver_flavour": "proprietary", "nvidia_driver_branch": "620"}, ["620"], marks=pytest.mark.long
         ),
@@ -155,10 +235,8 @@ def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet)
     assert faults.ssh(HOST, "ls /etc/apt/sources.list.d | grep gpu-ready || true") == ""
 
 
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [({"truncate": 1000}, ["1000"]), pytest.param({"corrupt": True}, ["sha256"], marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("rule", "words"), [({"truncate": 1000}, ["1000"]), ({"corrupt": True}, ["sha256"])])
 def test_a_damaged_cudnn_archive_is_reported_and_nothing_of_it_is_placed(
     faults: Fleet,
     broken_mirror: Callable[[dict[str, dict[str, Any]]], None],
@@ -174,81 +252,8 @@ def test_a_damaged_cudnn_archive_is_reported_and_nothing_of_it_is_placed(
     assert faults.ssh(OTHER, "find / -xdev -name 'libcudnn*' -o -xdev -name '*.gpu-ready'") == ""
 
 
-def wait_for(fleet: Fleet, host: str, moment: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a shell condition is true on a host while a run is under way.
-
-    The host itself watches for it: it may last for less than a login takes on a busy machine.
-    """
-    watch = f"timeout {POLL} sh -c {shlex.quote(f'until {moment}; do sleep 0.1; done')} && echo now"
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        assert process.poll() is None, f"the run ended with {process.returncode} before '{moment}'"
-        if fleet.ssh(host, watch, check=False).strip() == "now":
-            return
-    raise AssertionError(f"{host}: '{moment}' did not come within {WAIT} s")
-
-
-KILL_POINTS = {
-    "while dpkg unpacks the driver": "pgrep -x dpkg >/dev/null && test -e /usr/src/nvidia-*/dkms.conf",
-    "while docker is installed": "test -e /usr/sbin/dockerd",
-    "before dpkg writes its status": "test -e /usr/bin/runc && ls /var/lib/dpkg/updates | grep -q 00",
-    "after daemon.json was written": "grep -q nvidia /etc/docker/daemon.json 2>/dev/null",
-}
-
-
-def killed_and_repaired(faults: Fleet, point: str) -> None:
-    """Kill a first run at a moment, with a power cut of the host; the next run finishes and the run after it does nothing."""
-    process = subprocess.Popen(
-        faults.command("--limit", HOST), cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        wait_for(faults, HOST, KILL_POINTS[point], process)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=60)
-    lab("power-cycle", HOST)
-    repaired = faults.play("--limit", HOST)
-    assert repaired.rc == 0, repaired.screen[-3000:]
-    second = faults.play("--limit", HOST)
-    assert second.recap(HOST)["changed"] == 0
-    assert second.steps(HOST) == []
-    assert faults.ssh(HOST, "dpkg --audit") == ""
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("point", KILL_POINTS)
 def test_a_killed_run_is_repaired_by_the_next(faults: Fleet, point: str) -> None:
     killed_and_repaired(faults, point)
     assert faults.play("--limit", HOST, playbook="playbooks/uninstall.yml").rc == 0
-
-
-def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_else(faults: Fleet) -> None:
-    faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")  # what the runs above got through
-    faults.ssh(
-        HOST,
-        'mkdir -p /etc/docker && printf \'{\\n   "log-driver": "journald"}\' >/etc/docker/daemon.json; apt-get -qq update && apt-get install -y -q tree >/dev/null',
-    )
-    before = footprint(faults, HOST)
-    killed_and_repaired(faults, "before dpkg writes its status")
-    faults.ssh(HOST, "apt-get install -y -q jq >/dev/null")
-    run = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
-    assert run.rc == 0
-    after = footprint(faults, HOST)
-    own = {"jq", "libjq1", "libonig5"}
-    assert {line for line in after["packages"] if line.split()[0] not in own} == before["packages"]
-    assert after["etc"] == before["etc"]
-    assert after["other"] == before["other"]
-    second = faults.play("--limit", HOST, playbook="playbooks/uninstall.yml")
-    assert second.recap(HOST)["changed"] == 0
-
-
-def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:
-    """Return packages, files of /etc with checksums, and the files under the directories that the product writes to."""
-    quiet = "-path /etc/ld.so.cache -o -path /etc/.updated -o -path '/etc/*~' -o -path /etc/machine-id -o -path /etc/alternatives -o -path '/etc/*-'"
-    return {
-        "packages": set(fleet.ssh(host, "dpkg-query -W -f '${Package} ${db:Status-Want} ${db:Status-Status}\\n' | grep -v 'not-installed'").splitlines()),
-        "etc": set(fleet.ssh(host, f"find /etc \\( {quiet} \\) -prune -o -type f -print0 | xargs -0 sha256sum").splitlines()),
-        "other": set(fleet.ssh(host, "find /usr/local /opt /var/lib/gpu-ready /var/lib/dkms /usr/src /lib/modules -type f 2>/dev/null | grep -v -e '^/usr/src/linux' -e modules. || true").splitlines()),
-    }  # fmt: skip

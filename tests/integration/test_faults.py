@@ -191,6 +191,7 @@ def test_an_invalid_daemon_json_is_refused_with_its_line_and_unchanged(faults: F
         faults.ssh(HOST, "rm -rf /etc/docker")
 
 
+@pytest.mark.long
 def test_a_full_disk_is_refused_before_anything_is_changed(faults: Fleet) -> None:
     before = state(faults, HOST)
     faults.ssh(

@@ -137,7 +137,8 @@ def test_certificates_are_kept_until_they_end_or_the_names_change(tmp_path: Path
 
 def test_every_server_of_the_catalog_that_the_mirror_has_is_a_name() -> None:
     named = {*mirror.names()}
-    served = [name for name in data.REPOSITORIES if name in mirror.repositories()]
+    repositories = mirror.repositories()
+    served = [name for name in data.REPOSITORIES if name in repositories]
     assert {catalog.repository(name)["url"].split("/")[2] for name in served} <= named
     assert {"developer.download.nvidia.com", "us.download.nvidia.com", "download.nvidia.com"} <= named
 

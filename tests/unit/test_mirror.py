@@ -28,9 +28,12 @@ def declared() -> Declared:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in data.REPOSITORIES if name in mirror.repositories()])
+SERVED = mirror.repositories()
+
+
+@pytest.mark.parametrize("name", [name for name in data.REPOSITORIES if name in SERVED])
 def test_a_repository_is_where_the_catalog_says(name: str) -> None:
-    repository = mirror.repositories()[name]
+    repository = SERVED[name]
     url = catalog.repository(name)["url"].split("://")[1].rstrip("/")
     assert url in [path.removesuffix("/") for path in [repository["path"], *repository.get("also", [])]]
     assert catalog.repository(name)["key_url"].split("://")[1] in repository["keys"]

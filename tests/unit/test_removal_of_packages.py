@@ -1,5 +1,6 @@
 """Which packages uninstalling removes and keeps: the real apt and dpkg, in a private root with packages of this test."""
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,13 @@ DRIVER = ["dkms", "driver", "gcc", "libdriver", "make"]
 class InstallingRoot(AptRoot):
     """A private root in which packages are really installed, from a directory of packages without scripts."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, archive: Path) -> None:
         super().__init__(root)
         for name in ("info", "updates", "triggers"):
             (root / "var/lib/dpkg" / name).mkdir()
         (root / "var/log/apt").mkdir(parents=True)
         self.archive = root / "archive"
-        self.archive.mkdir()
+        shutil.copytree(archive, self.archive)
         options = "".join(
             f'DPkg::Options:: "{option}";\n'
             for option in (f"--root={root}", "--force-not-root", "--force-script-chrootless", "--force-unsafe-io")
@@ -46,23 +47,6 @@ class InstallingRoot(AptRoot):
         with (root / "apt.conf").open("a") as handle:
             handle.write(options + 'Dir::Bin::dpkg "/usr/bin/dpkg";\n')
         self.write("/etc/apt/sources.list", f"deb [trusted=yes] file:{self.archive} ./\n")
-        index = ""
-        for name, (version, depends) in PACKAGES.items():
-            tree = root / "build" / name
-            (tree / "DEBIAN").mkdir(parents=True)
-            place = (
-                tree / "usr/share" / ("libdriver" if name == "squatter" else name)
-            )  # dpkg refuses the second of both
-            place.mkdir(parents=True)
-            (place / "file").write_text(name)
-            control = f"Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: x <x@x.example>\n"
-            control += (f"Depends: {depends}\n" if depends else "") + "Description: x\n"
-            (tree / "DEBIAN/control").write_text(control)
-            file = self.archive / f"{name}.deb"
-            subprocess.run(["dpkg-deb", "--build", "--root-owner-group", tree, file], check=True, capture_output=True)
-            digest = manifest.digest(file.read_bytes())
-            index += control + f"Filename: ./{name}.deb\nSize: {file.stat().st_size}\nSHA256: {digest}\n\n"
-        (self.archive / "Packages").write_text(index)
         self.good("apt-get", "update")
 
     def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
@@ -87,13 +71,37 @@ class Apt(apt.Apt):
         """The test's packages are small."""
 
 
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the packages and their index."""
+    directory = tmp_path_factory.mktemp("packages")
+    archive = directory / "archive"
+    archive.mkdir()
+    index = ""
+    for name, (version, depends) in PACKAGES.items():
+        tree = directory / "build" / name
+        (tree / "DEBIAN").mkdir(parents=True)
+        place = tree / "usr/share" / ("libdriver" if name == "squatter" else name)  # dpkg refuses the second of both
+        place.mkdir(parents=True)
+        (place / "file").write_text(name)
+        control = f"Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: x <x@x.example>\n"
+        control += (f"Depends: {depends}\n" if depends else "") + "Description: x\n"
+        (tree / "DEBIAN/control").write_text(control)
+        file = archive / f"{name}.deb"
+        subprocess.run(["dpkg-deb", "--build", "--root-owner-group", tree, file], check=True, capture_output=True)
+        digest = manifest.digest(file.read_bytes())
+        index += control + f"Filename: ./{name}.deb\nSize: {file.stat().st_size}\nSHA256: {digest}\n\n"
+    (archive / "Packages").write_text(index)
+    return archive
+
+
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallingRoot:
+def root(tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> InstallingRoot:
     path = str(tmp_path / "state/manifest.json")
     for function in (manifest.read, manifest_notes.note, manifest_notes.drop, manifest_notes.note_packages):
         monkeypatch.setattr(function, "__defaults__", (path,))
     monkeypatch.setattr(manifest_notes.forget_packages, "__defaults__", ((), path))
-    return InstallingRoot(tmp_path / "root")
+    return InstallingRoot(tmp_path / "root", archive)
 
 
 def converge(root: InstallingRoot, *names: str, **values: Any) -> None:

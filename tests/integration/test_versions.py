@@ -1,7 +1,8 @@
 """One code base for old and new: ansible-core 2.16 with Python 3.6 on the hosts, and the newest ansible-core.
 
 Hosts are provisioned by the collection, installed from its archive into an empty directory, and then found to be in the
-desired state by the playbook of the checkout too.
+desired state by the playbook of the checkout too. In `make test` the old ansible-core provisions a bare host, and the newest one
+verifies a provisioned host after its reboot. In the campaign both provision bare hosts.
 
 Each ansible-core gets a virtual environment of its own in the lab cache, made once. Versions without a suitable
 Python on this machine are skipped, visibly. That everything sent to hosts runs on Python 3.6 is also checked by `make lint` (vermin).
@@ -96,7 +97,7 @@ def test_modules_run_with_the_expected_python(runs: Runs) -> None:
         assert messages == ["python=6"]
 
 
-def test_check_on_bare_hosts_then_converge(runs: Runs) -> None:
+def test_check_then_converge(runs: Runs) -> None:
     for host in runs.hosts:
         for run in (runs.check, runs.first):
             assert run.recap(host)["failed"] == 0, run.failures(host)

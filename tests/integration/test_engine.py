@@ -21,6 +21,10 @@ MINE = '{"labels": ["rack=7"],   "exec-opts": ["isolation=process"]}\n'
 """docker's configuration as an administrator left it; uninstall restores this text."""
 BEFORE = """
 systemctl unmask docker.service docker.socket >/dev/null 2>&1
+rm -rf /var/lib/gpu-ready  # now everything here belongs to somebody else
+for file in /etc/apt/sources.list.d/gpu-ready-* /etc/apt/preferences.d/gpu-ready-*; do
+  test ! -e $file || mv $file $(echo $file | sed s/gpu-ready-/site-/)
+done
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install docker.io >/dev/null
 docker volume create keep >/dev/null && echo treasure >/var/lib/docker/volumes/keep/_data/file
@@ -37,7 +41,7 @@ ENGINE = "docker version --format '{{.Server.Version}} {{.Client.Version}}'; doc
 def fleet(lab_machine: None) -> Fleet:
     fleet = Fleet("engine")
     fleet.up()
-    if "manifest" in "".join(fleet.ssh(host, "ls /var/lib/gpu-ready", check=False) for host in HOSTS):
+    if "docker-ce" in str([state(fleet, host) for host in HOSTS]):  # an interrupted run of these tests left it
         fleet.play(playbook="playbooks/uninstall.yml", extra={"docker_engine_restart_ok": True})
     fleet.ssh(
         DEB, "apt-get -qq -y purge docker.io docker-ce containerd.io >/dev/null 2>&1; rm -rf /etc/docker", check=False

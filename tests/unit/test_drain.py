@@ -568,7 +568,12 @@ def restarting(action: str, errors: list[str], timeout: int = 1800, deadline: fl
     return hook.run_action(node, action, params, check=False), host
 
 
-@pytest.mark.parametrize("errors", [[REFUSED], [NO_BACKEND, CLOSED], ["", REFUSED], [""]])
+# A server that has just started, until it knows its resources and has read the roles.
+NO_TYPE = 'error: the server doesn\'t have a resource type "node"\n'
+NOT_YET = 'Error from server (Forbidden): nodes "n1" is forbidden: User "drainer" cannot get resource "nodes"\n'
+
+
+@pytest.mark.parametrize("errors", [[REFUSED], [NO_BACKEND, CLOSED], ["", REFUSED], [""], [REFUSED, NO_TYPE, NOT_YET]])
 @pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
 def test_a_cordon_waits_for_an_api_server_that_is_away(clock: Clock, action: str, errors: list[str]) -> None:
     seconds = 1000 + hook.POLL * len(errors)

@@ -28,6 +28,8 @@ OTHER_PODS = re.compile(r"\(use --(?!force )[a-z-]+ to override\)")
 """What kubectl drain says of pods that it does not delete (k8s.io/kubectl/pkg/drain/filters.go)."""
 CONFLICT = re.compile(r"\bConflict\b|object has been modified")
 BUDGET = "disruption budget"
+STARTING = re.compile(FORBIDDEN.pattern + "|the server doesn't have a resource type")
+"""An API server that has just started, until it has read the roles and knows its resources (seen with 1.20)."""
 NODE_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 """A DNS subdomain of RFC 1123 (kubernetes.io/docs/concepts/overview/working-with-objects/names)."""
 LONGEST_NAME = 253
@@ -189,14 +191,18 @@ class KubernetesHook(NodeHook):
         self.name = name
         self.options = options
         self.seconds = seconds
+        self.was_away = False
 
     def ask(self, words: List[str]) -> Result:
         """What kubectl answers; Away if the API server does not."""
         try:
             answer = self.kubectl.run(words + ["--request-timeout=30s"])
         except NoAnswer as error:
+            self.was_away = True
             raise Away(self.silence(str(error))) from None
-        if answer.rc != 0 and (UNREACHABLE.search(answer.err) or TIMEOUT.search(answer.err)):
+        away = UNREACHABLE.search(answer.err) or TIMEOUT.search(answer.err)
+        if answer.rc != 0 and (away or (self.was_away and STARTING.search(answer.err))):
+            self.was_away = True
             raise Away(self.silence(one_line(answer.err)))
         return answer
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The settings of a host: the public variables that it has, for the modules that plan.
 
-An action plugin reads them itself. As arguments of a task each would be a template, which Ansible compiles anew in the
+An action plugin reads them itself. As arguments of a task each would be a template, which Ansible compiles in the
 process of every host: half of what a host in the desired state took of the control node.
 """
 

@@ -89,7 +89,7 @@ class ActionModule(Accepting):  # type: ignore[misc]
         if validated.error_messages:
             raise AnsibleActionFail(validated.error_messages[0])
         given = plain(validated.validated_parameters)
-        variables = {name: value for name, value in given.items() if name not in ("drains", "part")}
+        variables = {name: value for name, value in given.items() if name not in ("overrides", "drains", "part")}
         settings, errors = VARIABLES.parse_settings(PARTS.own_variables(variables, given["part"]))
         if errors:
             return {"changed": False, "lease": "", **DECIDE.refusal_json(errors)}

@@ -6,6 +6,7 @@ from ..catalog.settings import Settings
 
 ARGUMENT_SPEC: Dict[str, Dict[str, Any]] = dict(
     {name: {"type": "raw"} for name in Settings._fields},
+    overrides={"type": "dict", "default": {}},
     drains={"type": "list", "elements": "str", "default": []},
     part={"type": "str", "default": ""},
 )

@@ -160,7 +160,7 @@ def test_no_host_selects_kubectl_or_its_credentials() -> None:
             if value == f"{{{{ __gpu_kubernetes_{option} }}}}":
                 # Of the whole run: the operator's variable, read from a host that has it.
                 (value,) = [one[value[3:-3]] for one in ROLE_VARIABLES if value[3:-3] in one]
-                assert value == f"{{{{ lookup('gpu_ready_setting', 'gpu_kubernetes_{option}') }}}}"
+                assert value == f"{{{{ lookup(__gpu_kubernetes_setting, 'gpu_kubernetes_{option}') }}}}"
             else:
                 assert value in [f"{{{{ {name} }}}}" for name in names], values
     assert not {f"gpu_{role}_{option}" for role in ("kubernetes", "drain_kubernetes") for option in options} & answers

@@ -192,6 +192,16 @@ def inventory(directory: Path, hosts: dict[str, dict[str, Any]]) -> str:
     return str(directory / "hosts.json")
 
 
+def test_a_role_of_a_whole_run_works_in_a_playbook_of_the_site(installed: Path, tmp_path: Path) -> None:
+    """Its lookup is not beside such a playbook."""
+    play = {"hosts": "all", "gather_facts": False, "roles": [f"{NAME}.gpu_report"]}
+    (tmp_path / "site.yml").write_text(yaml.safe_dump([play]))
+    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": {"node": LOCAL}}}))
+    done = ansible("ansible-playbook", "-i", "hosts.json", "site.yml", cwd=tmp_path, installed=installed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list((tmp_path / "reports").glob("*.html"))
+
+
 @pytest.mark.parametrize("how", sampled(["imported", "by_name"], 2))
 def test_site_ends_with_its_report_in_the_working_directory(how: str, installed: Path, tmp_path: Path) -> None:
     hosts = {"gpu1": make_liar(tmp_path, "gpu1", {"gpu_node_plan": READY})}

@@ -1,5 +1,6 @@
 """Single packages of Debian's archive: by apt, from an archive of this test."""
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -56,6 +57,10 @@ def publish(root: Path, directory: Path, version: str) -> None:
     shutil.rmtree(root)
     components = debian_archive.COMPONENTS.split()
     apt_archive.write(root, [SUITE], components, built.items(), {"Origin": "Here", "Codename": SUITE}, key)
+    # apt asks for what was modified since, in whole seconds; both versions may be published in one.
+    published = 1_700_000_000 + 60 * float(version)
+    for path in root.rglob("*"):
+        os.utime(path, (published, published))
 
 
 def test_a_package_that_was_updated_since_the_lists_were_read_is_found(served: Path, tmp_path: Path) -> None:

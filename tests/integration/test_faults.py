@@ -220,7 +220,7 @@ def test_a_broken_repository_is_named_and_removed(
     rule: dict[str, Any],
     words: list[str],
 ) -> None:
-    # apt goes on with lists that it verified before, and those of a removed repository stay until the next update.
+    # apt uses lists that it verified before, and those of a removed repository stay until the next update.
     faults.ssh(HOST, "rm -f /var/lib/apt/lists/*cuda_repos*")
     broken_mirror({"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
     run = faults.play("--limit", HOST)

@@ -114,6 +114,17 @@ def test_uninstall_reverts_what_a_killed_run_and_the_next_one_did_and_nothing_el
     assert second.recap(HOST)["changed"] == 0
 
 
+def test_a_package_whose_files_dpkg_had_not_marked_as_complete_is_unpacked_again(faults: Fleet) -> None:
+    """A run that was killed at that moment; apt alone has dpkg configure such a package, which dpkg refuses."""
+    package = "libnetfilter-conntrack3"
+    mark = f"/^Package: {package}$/,/^$/s/^Status: .*/Status: install reinstreq unpacked/"
+    faults.ssh(OTHER, f"sed -i '{mark}' /var/lib/dpkg/status && dpkg --audit | grep -q {package}")
+    run = faults.play("--limit", OTHER)
+    assert run.rc == 0, run.screen[-3000:]
+    assert "gpu_plan.repair_packages" in run.changed_steps(OTHER)
+    assert faults.ssh(OTHER, "dpkg --audit") == ""
+
+
 def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:
     """Return packages, files of /etc with checksums, and the files under the directories that the product writes to."""
     quiet = "-path /etc/ld.so.cache -o -path /etc/.updated -o -path '/etc/*~' -o -path /etc/machine-id -o -path /etc/alternatives -o -path '/etc/*-'"

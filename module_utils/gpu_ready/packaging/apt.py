@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from ..base.host import TIMED_OUT, Host, Result
 from . import apt_entries, apt_lists, apt_sources, archives
 from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
-from .dpkg_status import STATUS, PackageStatus, parse_dpkg_status
+from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status
 from .locks import APT_LOCKS, held_locks
 from .manager import (
     HEADERS,
@@ -178,10 +178,14 @@ class Apt(Manager):
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         # Its status does not count: dependencies of unpacked packages may be missing, which apt installs below.
         trouble = self.remove_unconfigurable(owned or [])
-        left = [one.name for one in self.incomplete()]
+        incomplete = self.incomplete()
+        left = [one.name for one in incomplete]
         if left:
             what = "finishing the interrupted installation of " + ", ".join(left[:5])
-            self.run_change(what, ["install", "--fix-broken"])
+            # Where dpkg was killed between the files and its mark of them, apt only has it configure the package, and
+            # dpkg refuses that before it is unpacked again (dpkg's lib/dpkg/dpkg-db.h: PKG_EFLAG_REINSTREQ).
+            again = sorted({one.name for one in incomplete if one.flag == REINSTALL})
+            self.run_change(what, ["install", "--fix-broken"] + (["--reinstall"] + again if again else []))
             half = [one.name for one in self.incomplete()]
             if half:
                 self.run_change("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)

@@ -184,8 +184,8 @@ class Apt(Manager):
             what = "finishing the interrupted installation of " + ", ".join(left[:5])
             # Where dpkg was killed between the files and its mark of them, apt only has it configure the package, and
             # dpkg refuses that before it is unpacked again (dpkg's lib/dpkg/dpkg-db.h: PKG_EFLAG_REINSTREQ).
-            again = sorted({one.name for one in incomplete if one.flag == REINSTALL})
-            self.run_change(what, ["install", "--fix-broken"] + (["--reinstall"] + again if again else []))
+            damaged = sorted({one.name for one in incomplete if one.flag == REINSTALL})
+            self.run_change(what, ["install", "--fix-broken"] + (["--reinstall"] + damaged if damaged else []))
             half = [one.name for one in self.incomplete()]
             if half:
                 self.run_change("installing again " + ", ".join(half[:5]), ["install", "--reinstall"] + half)

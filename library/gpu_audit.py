@@ -14,7 +14,7 @@ options:
   settings:
     description:
       - The public variables by name, as for M(gpu_node_plan).
-      - A name that is not given has the value of the variable of the host, or the default of its role.
+      - A name that is not given has the value of the host's variable, or the default of its role.
     type: dict
     default: {}
 attributes:

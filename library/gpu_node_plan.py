@@ -8,7 +8,7 @@ module: gpu_node_plan
 short_description: Collect the facts of a GPU host and plan it
 description:
   - Collects the facts of M(gpu_node_facts) in one call, and computes the plan on the control node. Changes nothing.
-  - An option that is not set has the value of the variable of this name that the host has, as any other variable.
+  - An option that is not set has the value of the host's variable of this name.
   - All values are validated before the host is asked, and all wrong values are reported at once.
 options:
   # BEGIN variables: generated from catalog/variables by `make catalog`
@@ -330,7 +330,8 @@ options:
   overrides:
     description:
       - Values in place of variables, by name, which an upgrade or a rollback sets for its own plan. They have
-        precedence over variables given with C(-e). Only variables of the driver and its CUDA toolkit can be replaced.
+        precedence over variables given with C(-e). Only variables of the driver, and the sources of CUDA toolkits and
+        cuDNN, can be replaced.
     type: dict
     default: {}
   drains:

@@ -33,7 +33,7 @@ OPTIONS: dict[str, dict[str, Any]] = PROJECT.load("gpu_ready.lifecycle.options")
 OPTIONS_VALIDATOR = ArgumentSpecValidator({**OPTIONS, "part": {**OPTIONS["part"], "choices": ["", *PARTS.PARTS]}})
 for package_manager in ("apt_repository", "dnf_repository"):
     PROJECT.load(f"gpu_ready.plan.{package_manager}")  # the planner imports it for hosts that have it
-PROJECT.load("gpu_ready.catalog.model").gpus()  # which keeps them
+PROJECT.load("gpu_ready.catalog.model").gpus()  # parsed here, not in the process of each host
 
 COLLECTED = {"facts": dict, "lease": str, "time": int}
 """What the module answers."""

@@ -8,6 +8,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 CAMPAIGN = os.environ.get("GPU_READY_CAMPAIGN") == "1"
+"""Whether `make campaign` runs these tests: with all hosts of the fleets, and with the tests that are marked long."""
 
 
 def sampled(cases: Iterable[Any], each: int) -> list[ParameterSet]:

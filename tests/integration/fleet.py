@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from gpu_ready_lab import mirror_faults, paths
 
+from tests.grid import CAMPAIGN
 from tests.integration import package_health
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,8 +25,6 @@ PLAY_LIMIT = 4800
 """Seconds of a run: a first provisioning compiles NVIDIA's module on two cores, and other tests use them too."""
 WAIT_LIMIT = 600
 """Seconds to wait for what an idle machine does in a few."""
-CAMPAIGN = os.environ.get("GPU_READY_CAMPAIGN") == "1"
-"""Whether `make campaign` runs these tests: with all hosts of the fleets, and with the tests that are marked long."""
 SAMPLE = () if CAMPAIGN else ("--sample",)
 
 DRIVER_ALONE = """

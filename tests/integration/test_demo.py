@@ -14,7 +14,8 @@ import pynvml
 import pytest
 import yaml
 
-from tests.integration.fleet import CAMPAIGN, ROOT, Fleet, Run, lab, requests
+from tests.grid import CAMPAIGN
+from tests.integration.fleet import ROOT, Fleet, Run, lab, requests
 
 pytestmark = pytest.mark.lab
 

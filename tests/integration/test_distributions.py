@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.grid import CAMPAIGN
 from tests.integration import matrix
-from tests.integration.fleet import CAMPAIGN, ROOT, Fleet, Run, hosts_of, lab, requests
+from tests.integration.fleet import ROOT, Fleet, Run, hosts_of, lab, requests
 from tests.integration.matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Case, Cell
 
 pytestmark = pytest.mark.lab

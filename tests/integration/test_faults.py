@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.fleet import CAMPAIGN, PLAY_LIMIT, ROOT, Fleet, environment, lab
+from tests.grid import CAMPAIGN
+from tests.integration.fleet import PLAY_LIMIT, ROOT, Fleet, environment, lab
 
 pytestmark = pytest.mark.lab
 

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 from gpu_ready_lab import footprint, hosts
 
+from tests.grid import CAMPAIGN
 from tests.integration import pasts
-from tests.integration.fleet import CAMPAIGN, ROOT, Fleet, Run, lab
+from tests.integration.fleet import ROOT, Fleet, Run, lab
 from tests.integration.pasts import COLUMNS, HEALTHY, PLAN, RUN, RUNNING, SECOND, STEPS, UNINSTALL, Case
 
 pytestmark = pytest.mark.lab

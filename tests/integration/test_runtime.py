@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.fleet import CAMPAIGN, Fleet, Run, lab
+from tests.grid import CAMPAIGN
+from tests.integration.fleet import Fleet, Run, lab
 
 pytestmark = pytest.mark.lab
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tests.integration.fleet import CAMPAIGN
+from tests.grid import CAMPAIGN
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/simulation"))
 

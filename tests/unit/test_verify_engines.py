@@ -108,3 +108,10 @@ def test_an_image_that_ctr_2_imports_is_found_and_its_own_name_removed() -> None
     output = [" ".join(words[4:]) for words in host.asked]
     assert "tag --force docker.io/lab-image/verify:1 docker.io/x/y:1" in output
     assert output[-1] == "remove docker.io/lab-image/verify:1"
+
+
+def test_crio_is_asked_for_no_image() -> None:
+    """Its program starts the daemon; it has no commands for images."""
+    host = RecordedHost({"/x.tar": ""})
+    verify_container.load_image(host, "/x.tar", "x/y:1", engine="crio")
+    assert host.asked == []

@@ -148,7 +148,6 @@ def run(host, params, check):
     options = EvictionOptions(*[params[name] for name in EvictionOptions._fields])
     seconds = hook.call_duration(params["timeout"], params["deadline"])
     node = KubernetesHook(kubectl, params["node"], options, seconds)
-    node.was_away = params["deadline"] > 0  # to cordon or uncordon is awaited for no other reason
     return hook.run_action(node, ACTIONS[params["state"]], params, check)
 
 

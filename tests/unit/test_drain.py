@@ -529,6 +529,73 @@ def test_other_errors_end_a_drain_at_once(output: str) -> None:
         kubernetes_hook(refused, refused).pending_work()
 
 
+# A server that has just started, until it has read the roles: kubectl with a service account's rights, and its /readyz then.
+NO_TYPE = 'error: the server doesn\'t have a resource type "nodes"\n'
+NOT_YET = 'Error from server (Forbidden): nodes "n1" is forbidden: User "drainer" cannot get resource "nodes"\n'
+NO_EVICTION = """evicting pod ml/train-1
+error when evicting pods/"train-1" -n "ml": pods "train-1" is forbidden: User "drainer" cannot create resource "pods/eviction"
+"""
+NOT_READY = (
+    'Error from server (InternalError): an error on the server ("[+]ping ok\\n[+]log ok\\n[+]etcd ok\\n[-]poststarthook/rbac/'
+    'bootstrap-roles failed: reason withheld\\nreadyz check failed") has prevented the request from succeeding\n'
+)
+NOT_ALLOWED = 'Error from server (Forbidden): forbidden: User "drainer" cannot get path "/readyz"\n'
+
+
+class Starting(RecordedHost):
+    """kubectl of a node n1 whose drain fails first, with this error, while /readyz answers so; then it succeeds."""
+
+    def __init__(self, error: str, ready: Result) -> None:
+        super().__init__()
+        self.answers = [Result(1, "", error), Result(0, "", "")]
+        self.ready = ready
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if "--raw=/readyz" in argv:
+            return self.ready
+        assert argv[1] == "drain"
+        return self.answers.pop(0)
+
+
+@pytest.mark.parametrize("ready", [Result(1, "", NOT_READY), Result(1, "", NOT_ALLOWED)])
+@pytest.mark.parametrize("error", [NO_TYPE, NOT_YET, NO_EVICTION])
+def test_an_eviction_awaits_an_api_server_that_has_just_started(error: str, ready: Result) -> None:
+    hook = drain_kubernetes.KubernetesHook(Kubectl(Starting(error, ready), KubectlAccess()), "n1")
+    waiting = hook.pending_work()
+    assert waiting.startswith("an answer of the API server about the node n1 (it is not ready: ")
+    assert one_line(error)[-60:] in waiting
+    assert hook.pending_work() == ""
+
+
+def test_an_eviction_awaits_an_api_server_that_does_not_say_whether_it_is_ready() -> None:
+    host = Starting(NOT_YET, Result(TIMED_OUT, "", ""))
+    waiting = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1").pending_work()
+    assert "node n1 (kubectl get --raw=/readyz: it did not end within 60 s." in waiting
+
+
+def test_an_eviction_is_repeated_where_the_api_server_became_ready_meanwhile() -> None:
+    host = Starting(NO_TYPE, Result(0, "ok", ""))
+    assert drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1").pending_work() == ""
+
+
+@pytest.mark.parametrize("error", [NO_TYPE, NOT_YET, NO_EVICTION])
+def test_the_same_answer_of_an_api_server_that_is_ready_ends_the_drain(error: str) -> None:
+    host = Starting(error, Result(0, "ok", ""))
+    host.answers = [Result(1, "", error)] * 2
+    with pytest.raises(DrainError, match="it cannot drain the node n1"):
+        drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1").pending_work()
+
+
+def test_an_eviction_that_awaits_an_api_server_ends_at_its_limit_with_the_reason() -> None:
+    host = Starting(NOT_YET, Result(1, "", NOT_READY))
+    host.answers = [Result(1, "", NOT_YET)] * 99
+    node, clock = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1"), Clock()
+    with pytest.raises(
+        DrainError, match=r"after 40 s it still waits for .*node n1 \(it is not ready: .* cannot get resource"
+    ):
+        hook.wait(node.pending_work, 40, clock.time - 1, clock.now, clock.sleep)
+
+
 class Restarting(RecordedHost):
     """kubectl of a node whose API server prints these errors, one for each call, before it answers."""
 
@@ -538,6 +605,8 @@ class Restarting(RecordedHost):
         self.node = kube(cordoned, REASON if cordoned else "")
 
     def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if "--raw=/readyz" in argv:
+            return Result(1, "", NOT_READY)
         if self.errors:
             error = self.errors.pop(0)
             return Result(1, "", error) if error else Result(TIMED_OUT, "", "")
@@ -568,12 +637,7 @@ def restarting(action: str, errors: list[str], timeout: int = 1800, deadline: fl
     return hook.run_action(node, action, params, check=False), host
 
 
-# A server that has just started, until it knows its resources and has read the roles.
-NO_TYPE = 'error: the server doesn\'t have a resource type "node"\n'
-NOT_YET = 'Error from server (Forbidden): nodes "n1" is forbidden: User "drainer" cannot get resource "nodes"\n'
-
-
-@pytest.mark.parametrize("errors", [[REFUSED], [NO_BACKEND, CLOSED], ["", REFUSED], [""], [REFUSED, NO_TYPE, NOT_YET]])
+@pytest.mark.parametrize("errors", [[REFUSED], [NO_BACKEND, CLOSED], ["", REFUSED], [""], [NO_TYPE, NOT_YET]])
 @pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
 def test_a_cordon_waits_for_an_api_server_that_is_away(clock: Clock, action: str, errors: list[str]) -> None:
     seconds = 1000 + hook.POLL * len(errors)
@@ -616,7 +680,11 @@ def test_a_node_that_may_not_be_written_has_the_remedy() -> None:
         "--type=merge",
         "--patch=" + drain_kubernetes.build_patch(kube(False), REASON, True),
     )
-    host = RecordedHost(programs={("kubectl", *words, "--request-timeout=30s"): Result(1, "", output)})
+    answers = {
+        ("kubectl", *words, "--request-timeout=30s"): Result(1, "", output),
+        ("kubectl", "get", "--raw=/readyz", "--request-timeout=30s"): Result(0, "ok", ""),
+    }
+    host = RecordedHost(programs=answers)
     hook = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1")
     remedy = r"Give that user the permission to patch nodes, then run again\."
     with pytest.raises(DrainError, match=rf"Kubernetes: it did not cordon the node n1 \(.*{remedy}"):

@@ -29,7 +29,11 @@ OTHER_PODS = re.compile(r"\(use --(?!force )[a-z-]+ to override\)")
 CONFLICT = re.compile(r"\bConflict\b|object has been modified")
 BUDGET = "disruption budget"
 STARTING = re.compile(FORBIDDEN.pattern + "|the server doesn't have a resource type")
-"""An API server that has just started, until it has read the roles and knows its resources (seen with 1.20)."""
+"""What a server that has just started says until it has read the roles: it allows nobody anything, the list of its
+resources included (github.com/kubernetes/kubernetes/issues/121635)."""
+READY = ["get", "--raw=/readyz", "--request-timeout=30s"]
+"""A server is ready after it has read them (github.com/kubernetes/kubernetes/pull/92644, in 1.19); before, it may
+refuse this question, too. By default every user may ask it (system:public-info-viewer)."""
 NODE_NAME = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 """A DNS subdomain of RFC 1123 (kubernetes.io/docs/concepts/overview/working-with-objects/names)."""
 LONGEST_NAME = 253
@@ -191,18 +195,23 @@ class KubernetesHook(NodeHook):
         self.name = name
         self.options = options
         self.seconds = seconds
-        self.was_away = False
+
+    def call(self, words: List[str], limit: float = LIMIT) -> Result:
+        """What kubectl prints; Away if it does not end, or if the API server refuses because it is not ready."""
+        try:
+            answer = self.kubectl.run(words, limit)
+            if answer.rc == 0 or not STARTING.search(answer.err):
+                return answer
+            if self.kubectl.run(READY).rc == 0:
+                return self.kubectl.run(words, limit)  # it may have become ready between the two answers
+        except NoAnswer as error:
+            raise Away(self.silence(str(error))) from None
+        raise Away(self.silence("it is not ready: " + one_line(answer.err)))
 
     def ask(self, words: List[str]) -> Result:
         """What kubectl answers; Away if the API server does not."""
-        try:
-            answer = self.kubectl.run(words + ["--request-timeout=30s"])
-        except NoAnswer as error:
-            self.was_away = True
-            raise Away(self.silence(str(error))) from None
-        away = UNREACHABLE.search(answer.err) or TIMEOUT.search(answer.err)
-        if answer.rc != 0 and (away or (self.was_away and STARTING.search(answer.err))):
-            self.was_away = True
+        answer = self.call(words + ["--request-timeout=30s"])
+        if answer.rc != 0 and (UNREACHABLE.search(answer.err) or TIMEOUT.search(answer.err)):
             raise Away(self.silence(one_line(answer.err)))
         return answer
 
@@ -264,13 +273,13 @@ class KubernetesHook(NodeHook):
         """Evict pods for ``seconds``; what is still awaited then, "" for nothing."""
         try:
             return self.evict()
-        except NoAnswer as error:
-            return self.silence(str(error))
+        except Away as error:
+            return str(error)
 
     def evict(self) -> str:
-        """As :meth:`pending_work`; NoAnswer if kubectl does not end."""
+        """As :meth:`pending_work`; Away without an answer."""
         words = drain_arguments(self.name, self.options, max(self.seconds, 1))
-        answer = self.kubectl.run(words, self.seconds + LIMIT)
+        answer = self.call(words, self.seconds + LIMIT)
         output = answer.err + answer.out
         if answer.rc == 0:
             return ""
@@ -279,7 +288,7 @@ class KubernetesHook(NodeHook):
             raise DrainError(explain_refusal(self.name, answer.err or answer.out))
         words = ["get", "pods", "--all-namespaces", "--field-selector=spec.nodeName=" + self.name, "--output=json"]
         words += ["--selector=" + self.options.pod_selector] if self.options.pod_selector else []
-        pods = self.kubectl.run(words + ["--request-timeout=30s"])
+        pods = self.call(words + ["--request-timeout=30s"])
         if pods.rc != 0:
             return self.silence(one_line(pods.err, pods.out))
         if refused and not bare_pods_are_ending(pods.out):

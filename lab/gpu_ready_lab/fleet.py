@@ -189,14 +189,19 @@ def states() -> dict[str, Host]:
 
 
 def _from_state(where: _Where, name: str, value: Mapping[str, Any]) -> Host:
-    """A host like that of its state, except for its own variables and expectations."""
-    data = where.mapping(value, ("state", "work", "vars", "expect", "extra"))
+    """A host like that of its state, except for its own GPUs, variables and expectations."""
+    data = where.mapping(value, ("state", "gpus", "work", "vars", "expect", "extra"))
     made = states()[(where / "state").text(data["state"], tuple(states()))]
+    gpus = _gpus(where / "gpus", data["gpus"], made.kind) if "gpus" in data else made.gpus
+    if len(gpus) != len(made.gpus):  # their files replace those of the state's GPUs
+        raise (where / "gpus").error(f"{len(gpus)} GPUs; the state {data['state']} has {len(made.gpus)}")
     variables = {**made.vars, **(where / "vars").mapping(data.get("vars"))}
     working = _texts(where / "work", data.get("work") or [], tuple(work.described()))
     expect = _expectations(where / "expect", data.get("expect"))
     extra = (where / "extra").flag(data.get("extra", False))
-    return replace(made, name=name, state=data["state"], vars=variables, work=working, expect=expect, extra=extra)
+    return replace(
+        made, name=name, state=data["state"], gpus=gpus, vars=variables, work=working, expect=expect, extra=extra
+    )
 
 
 def _expectations(where: _Where, value: object) -> dict[str, Any]:

@@ -25,9 +25,9 @@ _NAMESPACE = uuid.UUID("4f2c7bb0-6d3e-5d0a-9c59-0b54a1f0c3de")
 
 
 def gpu_uuid(fleet: str, host: Host, gpu: Gpu) -> str:
-    """Return the UUID of a GPU: the same whenever this fleet is started, and in all hosts of one state."""
+    """Return the UUID of a GPU: the same at every start of this fleet, and in all hosts with the GPUs of one state."""
     owner = f"state/{host.state}" if host.state else f"{fleet}/{host.name}"
-    return f"GPU-{uuid.uuid5(_NAMESPACE, f'{owner}/{gpu.address}')}"
+    return f"GPU-{uuid.uuid5(_NAMESPACE, f'{owner}/{gpu.address}/{gpu.device}')}"
 
 
 def _ordered(host: Host) -> list[Gpu]:

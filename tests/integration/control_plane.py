@@ -102,7 +102,7 @@ class Cluster:
         if mode == "device_plugin":
             self.await_plugin()
             for node in NODES:
-                self.wait(node, '"nvidia.com/gpu":"2"', "get", "node", "--output=jsonpath={.status.allocatable}")
+                self.wait(node, '"nvidia.com/gpu":"4"', "get", "node", "--output=jsonpath={.status.allocatable}")
 
     def await_plugin(self, limit: int = 120) -> None:
         """Wait until each node runs one pod of the applied plugin: a pod is replaced while the one before it still ends."""

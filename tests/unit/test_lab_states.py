@@ -22,7 +22,8 @@ def test_a_host_from_a_state_is_the_states_with_its_own_variables() -> None:
     ("text", "words"),
     [
         ("{name: x, hosts: {a: {state: solaris}}}", ["hosts.a.state", "solaris", "debian12"]),
-        ("{name: x, hosts: {a: {state: debian12, gpus: []}}}", ["hosts.a", "'gpus'"]),
+        ("{name: x, hosts: {a: {state: debian12, nvswitches: 2}}}", ["hosts.a", "'nvswitches'"]),
+        ("{name: x, hosts: {a: {state: debian12, gpus: []}}}", ["hosts.a.gpus", "0 GPUs", "debian12 has 4"]),
         ("{name: x, hosts: {a: {distribution: debian12, extra: 3}}}", ["hosts.a.extra", "true or false"]),
     ],
 )
@@ -37,6 +38,15 @@ def test_hosts_of_one_state_have_the_gpus_of_the_state() -> None:
     first, second = (fleet.parse(text.replace("NAME", name)) for name in ("one", "two"))
     uuids = [hardware.gpu_uuid(each.name, host, host.gpus[0]) for each in (first, second) for host in each.hosts]
     assert uuids[0] == uuids[2] and uuids[1] != uuids[3]
+
+
+def test_a_host_from_a_state_may_have_other_gpus_with_uuids_of_their_own() -> None:
+    text = '{name: x, hosts: {a: {state: debian12}, b: {state: debian12, gpus: [{device: "20b2", count: 4}]}}}'
+    given = fleet.parse(text)
+    own, other = given.hosts
+    assert [gpu.device for gpu in other.gpus] == ["20b2"] * 4 and other.vars == own.vars
+    first, second = (hardware.gpu_uuid(given.name, host, host.gpus[0]) for host in given.hosts)
+    assert own.gpus[0].address == other.gpus[0].address and first != second
 
 
 def test_a_change_of_the_product_makes_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,11 @@ HOST = "fault-a"
 OTHER = "fault-b"
 WAIT = PLAY_LIMIT  # seconds to wait for a moment of a run, which ends within them too
 POLL = 20  # seconds of one call
-INSTALLED = {} if CAMPAIGN else {"cuda_toolkit_source": "none", "cudnn_source": "none"}
+WITHOUT_CUDA = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
+INSTALLED = {} if CAMPAIGN else WITHOUT_CUDA
 """What a killed run and the next one install: everything, or only driver and docker."""
+NEWER = WITHOUT_CUDA | {"nvidia_driver_version": "595.91.07"}
+"""What a host with a driver needs NVIDIA's repository for."""
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +123,7 @@ def test_a_package_whose_files_dpkg_had_not_marked_as_complete_is_unpacked_again
     package = "libnetfilter-conntrack3"
     mark = f"/^Package: {package}$/,/^$/s/^Status: .*/Status: install reinstreq unpacked/"
     faults.ssh(OTHER, f"sed -i '{mark}' /var/lib/dpkg/status && dpkg --audit | grep -q {package}")
-    run = faults.play("--limit", OTHER)
+    run = faults.play("--limit", OTHER, extra=WITHOUT_CUDA)
     assert run.rc == 0, run.screen[-3000:]
     assert "gpu_plan.repair_packages" in run.changed_steps(OTHER)
     assert faults.ssh(OTHER, "dpkg --audit") == ""
@@ -164,6 +167,7 @@ def test_a_wrong_value_is_refused_with_variable_value_and_choices(
     assert run.changed(HOST) == []
 
 
+@pytest.mark.long
 def test_an_unknown_distribution_is_refused_with_the_known_ones(faults: Fleet) -> None:
     faults.ssh(HOST, "cp --remove-destination /etc/os-release /root/os-release; sed -i -e 's/^ID=.*/ID=plan9/' -e '/^ID_LIKE/d' -e 's/^VERSION_ID=.*/VERSION_ID=4/' /root/os-release; mount --bind /root/os-release /etc/os-release")  # fmt: skip
     try:
@@ -177,6 +181,7 @@ def test_an_unknown_distribution_is_refused_with_the_known_ones(faults: Fleet) -
         faults.ssh(HOST, "umount /etc/os-release; rm -f /root/os-release")
 
 
+@pytest.mark.long  # test_simulation.py has one in every run
 def test_an_unreachable_host_is_named_and_does_not_stop_the_others(faults: Fleet) -> None:
     faults.ssh(OTHER, "systemctl stop ssh.socket ssh 2>/dev/null; true", check=False)
     lab("kill", OTHER)
@@ -232,22 +237,31 @@ def test_a_broken_repository_is_named_and_removed(
     rule: dict[str, Any],
     words: list[str],
 ) -> None:
-    # apt uses lists that it verified before, and those of a removed repository stay until the next update.
-    faults.ssh(HOST, "rm -f /var/lib/apt/lists/*cuda_repos*")
+    remove_repository(faults)
     broken_mirror({"*/cuda/repos/*/InRelease": rule, "*/cuda/repos/*/Release": rule})
-    run = faults.play("--limit", HOST)
-    message = run.failures(HOST)
+    run = faults.play("--limit", OTHER, extra=NEWER)
+    message = run.failures(OTHER)
     assert "cuda/repos" in message
     for word in words:
         assert word in message.lower()
-    assert faults.ssh(HOST, "ls /etc/apt/sources.list.d | grep gpu-ready || true") == ""
+    assert faults.ssh(OTHER, "ls /etc/apt/sources.list.d | grep gpu-ready-cuda || true") == ""
 
 
 def test_a_wrong_key_fingerprint_stops_before_anything_is_changed(faults: Fleet) -> None:
+    remove_repository(faults)
     key = "0123456789ABCDEF0123456789ABCDEF01234567"
-    run = faults.play("--limit", HOST, extra={"gpu_ready_mirror_keys": {"cuda-debian13": key}})
-    assert key in run.failures(HOST).replace(" ", "")
-    assert faults.ssh(HOST, "ls /etc/apt/sources.list.d | grep gpu-ready || true") == ""
+    run = faults.play("--limit", OTHER, extra=NEWER | {"gpu_ready_mirror_keys": {"cuda-debian12": key}})
+    assert key in run.failures(OTHER).replace(" ", "")
+    assert faults.ssh(OTHER, "ls /etc/apt/sources.list.d | grep gpu-ready-cuda || true") == ""
+
+
+def remove_repository(fleet: Fleet) -> None:
+    """Remove NVIDIA's repository from the host that has a driver.
+
+    Its lists too: apt uses those that it verified before, and those of a removed repository stay until the next update.
+    """
+    names = "/etc/apt/sources.list.d/gpu-ready-cuda* /etc/apt/keyrings/gpu-ready-cuda* /var/lib/apt/lists/*cuda_repos*"
+    fleet.ssh(OTHER, f"rm -f {names}")
 
 
 @pytest.mark.long

@@ -60,7 +60,7 @@ def targets(directory: Path) -> attacks.Targets:
     ("playbook", "module", "kind"),
     [
         ("playbooks/undrain.yml", "gpu_drain_journal", attacks.drained_elsewhere),
-        ("playbooks/audit.yml", "gpu_audit", attacks.only_templates),
+        pytest.param("playbooks/audit.yml", "gpu_audit", attacks.only_templates, marks=pytest.mark.long),
         pytest.param("playbooks/audit.yml", "gpu_audit", attacks.no_text, marks=pytest.mark.long),
     ],
 )

@@ -1,13 +1,13 @@
 """A host with NVLink 5 switches: what the fabric manager needs is installed and loaded before it, and removed again.
 
-`make campaign` also shows that each of its needs is restored.
+Only `make campaign` runs it: test_demo.py has a host with the NVSwitches of Hopper and their fabric manager in `make test`.
 """
 
 import pytest
 
 from tests.integration.fleet import Fleet, Run, lab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 HOST = "b200"
 FILE = "/etc/modules-load.d/gpu-ready-ib-umad.conf"
@@ -79,7 +79,6 @@ def test_a_reboot_loads_the_modules_before_the_fabric_manager(fleet: Fleet, firs
         ("apt-get -y -q remove infiniband-diags >/dev/null", "ibstat: command not found"),
     ],
 )
-@pytest.mark.long
 def test_without_one_of_its_needs_it_does_not_start_and_the_next_run_restores_it(
     fleet: Fleet, first: Run, taken: str, message: str
 ) -> None:

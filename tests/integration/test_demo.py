@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pynvml
@@ -24,17 +23,11 @@ FLEET = yaml.safe_load((ROOT / f"lab/fleets/{NAME}.yml").read_text())
 RESULTS = {name: host["expect"]["result"] for name, host in FLEET["hosts"].items()}
 READY = [name for name, result in RESULTS.items() if result == "ready"]
 NOT_READY = [name for name, result in RESULTS.items() if result == "refused"]
+NVSWITCHES = "h100"
 WITHOUT_GPU = [name for name, result in RESULTS.items() if result == "no_gpu"]
 
 # What the operating system itself writes while nobody changes anything.
 NOISE = r"^/(run|proc|sys|dev|tmp)/|^/var/log/|^/var/lib/systemd/|^/var/tmp/systemd|^/root/\.ansible/tmp$"
-
-
-@dataclass
-class Units:
-    """Start times of services and the manager's own reload time, as systemd reports them."""
-
-    text: str
 
 
 def written_since(fleet: Fleet, host: str, marker: str) -> list[str]:
@@ -191,46 +184,46 @@ def test_container_sees_the_gpus_of_the_host_one_by_one(demo: Fleet, first: Run,
         assert verify["container"]["gpus"] == verify["nvml"]["gpus"]
 
 
-def test_a_lost_gpu_turns_the_verification_red_until_it_is_back(demo: Fleet, second: Any) -> None:
-    host, faults = "h100", "/etc/gpu-ready-lab/nvml-faults.conf"
-    demo.ssh(host, f"rm /var/lib/gpu-ready/verified.json; printf '[gpu 3]\\nerror = 15\\n' >{faults}")
-    try:
-        red = demo.play("--limit", host)
-        assert red.rc != 0
-        assert red.recap(host)["failed"] == 1
-        assert "lost" in red.failures(host).lower()
-        repeated = demo.play("--limit", host)
-        assert repeated.rc != 0, "a red host stays red until the cause is removed"
-    finally:
-        demo.ssh(host, f"rm {faults}")
-    assert demo.play("--limit", host).rc == 0
+@pytest.fixture(scope="module")
+def broken(demo: Fleet, second: Any) -> Iterator[Run]:
+    """A run on the host with NVSwitches while one of its GPUs is lost; the GPU comes back at the end."""
+    faults = "/etc/gpu-ready-lab/nvml-faults.conf"
+    demo.ssh(NVSWITCHES, f"rm /var/lib/gpu-ready/verified.json; printf '[gpu 3]\\nerror = 15\\n' >{faults}")
+    yield demo.play("--limit", NVSWITCHES)
+    demo.ssh(NVSWITCHES, f"rm -f {faults}")
 
 
-def test_a_stopped_fabric_manager_is_started_again(demo: Fleet, second: Any) -> None:
-    demo.ssh("h100", "systemctl stop nvidia-fabricmanager")
-    run = demo.play("--limit", "h100")
-    assert run.steps("h100") == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
-    assert demo.ssh("h100", "systemctl is-active nvidia-fabricmanager").strip() == "active"
-
-
-def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, second: Any, report: Any) -> None:
-    host = "h100"
-    assert report["hosts"][host]["verify"]["nvml"]["how"] == "nvidia-smi"
-    directory = demo.ssh(host, "python3 -c 'import sys; print(sys.path[-1])'").strip()
-    copy = [
-        "scp",
-        "-q",
-        "-F",
-        str(demo.directory / "ssh_config"),
-        str(pynvml.__file__),
-        f"{host}:{directory}/pynvml.py",
-    ]
+@pytest.fixture(scope="module")
+def repaired(demo: Fleet, broken: Run) -> Run:
+    """The run after it: the GPU is back, NVIDIA's Python bindings came, and somebody has stopped the fabric manager."""
+    demo.ssh(NVSWITCHES, "rm /etc/gpu-ready-lab/nvml-faults.conf; systemctl stop nvidia-fabricmanager")
+    directory = demo.ssh(NVSWITCHES, "python3 -c 'import sys; print(sys.path[-1])'").strip()
+    copy = ["scp", "-q", "-F", str(demo.directory / "ssh_config"), str(pynvml.__file__), f"{NVSWITCHES}:{directory}/pynvml.py"]  # fmt: skip
     subprocess.run(copy, check=True, timeout=300)
-    try:
-        demo.ssh(host, "rm /var/lib/gpu-ready/verified.json")
-        assert demo.play("--limit", host).rc == 0
-    finally:
-        demo.ssh(host, f"rm {directory}/pynvml.py")
-    seen = json.loads((demo.reports / "latest.json").read_text())["hosts"][host]["verify"]["nvml"]
-    assert seen["how"] == "pynvml"
-    assert seen["gpus"] == report["hosts"][host]["verify"]["nvml"]["gpus"]
+    return demo.play("--limit", NVSWITCHES)
+
+
+def test_a_lost_gpu_turns_the_verification_red(broken: Run) -> None:
+    assert broken.rc != 0
+    assert broken.recap(NVSWITCHES)["failed"] == 1
+    assert "lost" in broken.failures(NVSWITCHES).lower()
+
+
+@pytest.mark.long
+def test_a_red_host_stays_red_until_the_cause_is_removed(
+    demo: Fleet, broken: Run, request: pytest.FixtureRequest
+) -> None:
+    assert demo.play("--limit", NVSWITCHES).rc != 0
+    assert request.getfixturevalue("repaired").rc == 0
+
+
+def test_a_stopped_fabric_manager_is_started_again(demo: Fleet, repaired: Run) -> None:
+    assert repaired.steps(NVSWITCHES) == ["nvidia_driver.fabricmanager", "gpu_verify.verify"]
+    assert demo.ssh(NVSWITCHES, "systemctl is-active nvidia-fabricmanager").strip() == "active"
+
+
+def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, report: Any, repaired: Run) -> None:
+    before = report["hosts"][NVSWITCHES]["verify"]["nvml"]
+    seen = json.loads((demo.reports / "latest.json").read_text())["hosts"][NVSWITCHES]["verify"]["nvml"]
+    assert (before["how"], seen["how"]) == ("nvidia-smi", "pynvml")
+    assert seen["gpus"] == before["gpus"]

@@ -80,7 +80,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do python3 /root/lab.py >/dev/null 2>&1 && 
 PODS: list[dict[str, Any]] = [
     {"name": "agent", "node": NODE, "owner": "DaemonSet"},
     {"name": "train", "node": NODE, "owner": "Job", "ends": 3, "emptydir": True},
-    {"name": "debug", "node": NODE, "ends": 45, "terminating": True},
+    {"name": "debug", "node": NODE, "ends": 25, "terminating": True},
     {"name": "elsewhere", "node": "other", "owner": "Job"},
 ]
 

@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NEWEST = "newest"
 OLD, NEW = "580.95.05", "595.91.07"
 DRIVER = RecordedDriver(version=OLD, branch="580", flavour="open", source="cuda_repo", kernel_modules="dkms")
+BEFORE = DRIVER._replace(version="570.10.01", branch="570")
+"""What a host had before the driver of the others."""
 HEAD = """\
 #!/usr/bin/python
 import json, os
@@ -316,23 +318,37 @@ def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_
     assert re.search(r"red +rolled back", done.stdout) and done.returncode == 2
 
 
-def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path, programs: Path) -> None:
-    fleet = Fleet(tmp_path, programs, "changed", "left")
-    # An earlier rollout had upgraded it from 570 to the current driver.
+def write_finished(directory: Path, driver: RecordedDriver, target: str, rollout: int) -> dict[str, Any]:
+    """Write and return the journal of a host that a rollout upgraded from a driver to another."""
     journal = None
     for phase in ("staged", "draining", "done"):
-        journal = phases.advance(journal, phase, 1, DRIVER._replace(version="570.10.01", branch="570"), OLD, "", 1)
+        journal = phases.advance(journal, phase, 1, driver, target, "", rollout)
     assert journal
-    phases.write(journal, str(tmp_path / "left/upgrade.json"))
-    present = fleet.run(gpu_upgrade_exclude="left")
-    assert present.returncode == 0 and fleet.installed("changed") == NEW
+    phases.write(journal, str(directory / "upgrade.json"))
+    return upgrade.to_json(journal)
+
+
+def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "changed", "left")
+    write_finished(tmp_path / "changed", DRIVER, NEW, 2)
+    fleet.set("changed", installed=NEW)
+    earlier = write_finished(tmp_path / "left", BEFORE, OLD, 1)
     back = fleet.run("rollback_drivers.yml")
 
     assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)
-    assert fleet.journal("left") == upgrade.to_json(journal)
+    assert fleet.journal("left") == earlier
     assert re.search(r"changed +rolled back +595.91.07 +580.95.05", back.stdout)
     assert re.search(r"left +current +580.95.05 +- .*no rollback: another rollout", back.stdout)
     assert back.returncode == 0
+
+
+@pytest.mark.long
+def test_an_excluded_host_alone_is_rolled_back_from_its_own_rollout(tmp_path: Path, programs: Path) -> None:
+    fleet = Fleet(tmp_path, programs, "changed", "left")
+    earlier = write_finished(tmp_path / "left", BEFORE, OLD, 1)
+    present = fleet.run(gpu_upgrade_exclude="left")
+    assert present.returncode == 0 and fleet.installed("changed") == NEW
+    assert fleet.journal("left") == earlier
     alone = fleet.run("rollback_drivers.yml", limit="left")
     assert alone.returncode == 0 and fleet.installed("left") == "570.10.01"
 

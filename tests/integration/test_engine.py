@@ -19,6 +19,7 @@ HOSTS = hosts_of("engine")
 OLD, NEW = "20.10.24", "26.1.5"
 MINE = '{"labels": ["rack=7"],   "exec-opts": ["isolation=process"]}\n'
 """docker's configuration as an administrator left it; uninstall restores this text."""
+PURGE = "apt-get -qq -y purge docker.io docker-ce containerd.io >/dev/null 2>&1; rm -rf /etc/docker"
 BEFORE = """
 systemctl unmask docker.service docker.socket >/dev/null 2>&1
 rm -rf /var/lib/gpu-ready  # now everything here belongs to somebody else
@@ -26,7 +27,7 @@ for file in /etc/apt/sources.list.d/gpu-ready-* /etc/apt/preferences.d/gpu-ready
   test ! -e $file || mv $file $(echo $file | sed s/gpu-ready-/site-/)
 done
 export DEBIAN_FRONTEND=noninteractive
-apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install docker.io >/dev/null
+command -v dockerd >/dev/null || { apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install docker.io >/dev/null; }
 docker volume create keep >/dev/null && echo treasure >/var/lib/docker/volumes/keep/_data/file
 mkdir -p /etc/docker && printf '%s' '{mine}' >/etc/docker/daemon.json && systemctl restart docker
 """
@@ -43,9 +44,7 @@ def fleet(lab_machine: None) -> Fleet:
     fleet.up()
     if "docker-ce" in str([state(fleet, host) for host in HOSTS]):  # an interrupted run of these tests left it
         fleet.play(playbook="playbooks/uninstall.yml", extra={"docker_engine_restart_ok": True})
-    fleet.ssh(
-        DEB, "apt-get -qq -y purge docker.io docker-ce containerd.io >/dev/null 2>&1; rm -rf /etc/docker", check=False
-    )
+        fleet.ssh(DEB, PURGE, check=False)
     fleet.ssh(DEB, BEFORE.replace("{mine}", MINE))
     return fleet
 
@@ -97,6 +96,7 @@ def test_packages_that_conflict_are_named_and_nothing_is_changed(fleet: Fleet) -
 OPTIONS = {"log_driver": "json-file", "log_options": {"max-size": "7m", "max-file": 3}, "cgroup_driver": "systemd"}
 
 
+@pytest.mark.long
 def test_a_check_shows_the_steps_and_changes_nothing(fleet: Fleet) -> None:
     before = [state(fleet, host) for host in HOSTS]
     run = play(fleet, "--check", version=OLD, replace_conflicting=True, **OPTIONS)

@@ -149,16 +149,19 @@ def test_without_the_compute_check_cuda_is_not_called(fleet: Fleet, cuda_ends: A
     assert not verify(fleet, CDI, compute=False)["failed"]
 
 
+# The framework below has a selection on the other host.
+@pytest.mark.parametrize("host", [TOOLKIT, pytest.param(CDI, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("devices", "expected"), [pytest.param("0,2", [0, 2], marks=pytest.mark.long), ("1,{uuids[2]}", [1, 2])]
 )
-def test_chosen_devices_are_exactly_what_the_container_sees(fleet: Fleet, devices: str, expected: list[int]) -> None:
-    for host in HOSTS:
-        uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
-        assert len(uuids) == 4
-        answer = verify(fleet, host, devices=devices.format(uuids=uuids), compute=False)
-        assert not answer["failed"], answer["msg"]
-        assert sorted(seen(answer)) == sorted(uuids[index] for index in expected)
+def test_chosen_devices_are_exactly_what_the_container_sees(
+    fleet: Fleet, host: str, devices: str, expected: list[int]
+) -> None:
+    uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
+    assert len(uuids) == 4
+    answer = verify(fleet, host, devices=devices.format(uuids=uuids), compute=False)
+    assert not answer["failed"], answer["msg"]
+    assert sorted(seen(answer)) == sorted(uuids[index] for index in expected)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +200,12 @@ def test_a_framework_that_does_not_is_red(fleet: Fleet, image: str, words: list[
     assert all(word in answer["msg"] for word in words), answer["msg"]
 
 
-def test_an_image_for_a_newer_driver_is_reported(fleet: Fleet) -> None:
+def test_an_image_for_a_newer_driver_is_refused_by_the_toolkit(fleet: Fleet) -> None:
     red = verify(fleet, TOOLKIT, image=NEWER_IMAGE, compute=False)
     assert red["failed"] and "cuda>=99.0" in red["msg"] and "NVIDIA_DISABLE_REQUIRE" in red["msg"]
+
+
+def test_an_image_for_a_newer_driver_is_reported_where_cdi_starts_it(fleet: Fleet) -> None:
     output = verify(fleet, CDI, image=NEWER_IMAGE, compute=False)
     assert not output["failed"] and "may fail" in check(output, "image_requirement")["found"]
 

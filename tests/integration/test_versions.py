@@ -1,8 +1,8 @@
 """One code base for old and new: ansible-core 2.16 with Python 3.6 on the hosts, and the newest ansible-core.
 
 Hosts are provisioned by the collection, installed from its archive into an empty directory, and then found to be in the
-desired state by the playbook of the checkout too. In `make test` the old ansible-core provisions a bare host, and the newest one
-verifies a provisioned host after its reboot. In the campaign both provision bare hosts.
+desired state by the playbook of the checkout too. In `make test` the old ansible-core provisions a bare host and calls each module
+without arguments, and the newest one verifies a provisioned host after its reboot. In the campaign both do everything, on bare hosts.
 
 Each ansible-core gets a virtual environment of its own in the lab cache, made once. Versions without a suitable
 Python on this machine are skipped, visibly. That everything sent to hosts runs on Python 3.6 is also checked by `make lint` (vermin).
@@ -43,7 +43,12 @@ class Runs(NamedTuple):
     second_check: Run
 
 
-@pytest.fixture(scope="module", params=[OLD, NEW], ids=lambda version: version.core)
+def core(version: Version) -> str:
+    """Return what a test with this ansible-core is called."""
+    return version.core
+
+
+@pytest.fixture(scope="module", params=[OLD, NEW], ids=core)
 def runs(lab_machine: None, request: pytest.FixtureRequest) -> Any:
     version: Version = request.param
     if version.host_python:
@@ -114,6 +119,7 @@ def test_a_second_run_and_a_check_after_it_have_nothing_to_do(runs: Runs) -> Non
         assert runs.second.calls[host] == 1
 
 
+@pytest.mark.parametrize("runs", [OLD, pytest.param(NEW, marks=pytest.mark.long)], indirect=True, ids=core)
 def test_no_module_crashes_without_arguments(runs: Runs) -> None:
     """Each either works or names what is missing."""
     run = played(runs, [{name: {}, "ignore_errors": True} for name in MODULES], "--check")

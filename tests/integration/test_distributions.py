@@ -1,8 +1,9 @@
 """The life of a driver on a host of every distribution that the lab can dress, through the real playbooks.
 
-All hosts run each phase together. `make test` takes one RPM host through the phases of its first source, less upgrade and
-downgrade: those are phases of the campaign, as are the other hosts and the other source. What passed is written to build/matrix.json; the page docs/dev/distributions.md is made of
-the copy of it that the repository keeps, and the last test compares the two, so that the page claims what was run and no more.
+All hosts run each phase together. `make test` takes one RPM host through installation, second run and removal; upgrade, downgrade,
+change of the flavour and the refusal of another source are phases of the campaign, as are the other hosts and the other source. What
+passed is written to build/matrix.json; the page docs/dev/distributions.md is made of the copy of it that the repository keeps, and the
+last test compares the two, so that the page claims what was run and no more.
 """
 
 import datetime
@@ -106,9 +107,7 @@ def downgraded(fleet: Fleet, upgraded: Any) -> tuple[Run, dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def changed(fleet: Fleet, second: Any, request: pytest.FixtureRequest) -> tuple[Run, dict[str, str]]:
-    if CAMPAIGN:
-        request.getfixturevalue("downgraded")
+def changed(fleet: Fleet, downgraded: Any) -> tuple[Run, dict[str, str]]:
     return with_state(fleet, fleet.play(extra={"nvidia_driver_flavour": "{{ matrix_flavours[-1] }}"}))
 
 
@@ -119,7 +118,9 @@ def conflict(fleet: Fleet, changed: Any) -> Run:
 
 
 @pytest.fixture(scope="module")
-def removed(fleet: Fleet, conflict: Any) -> Run:
+def removed(fleet: Fleet, second: Any, request: pytest.FixtureRequest) -> Run:
+    if CAMPAIGN:
+        request.getfixturevalue("conflict")
     return fleet.play(playbook="playbooks/uninstall.yml")
 
 
@@ -197,6 +198,7 @@ def test_downgrade(downgraded: Any, case: Case) -> None:
     passed(case, DOWNGRADE, f"{case.newer} to {case.older}")
 
 
+@pytest.mark.long
 @each([case for case in CASES if FLAVOUR in case.columns])
 def test_flavour_change(changed: Any, case: Case) -> None:
     run, state = changed
@@ -206,6 +208,7 @@ def test_flavour_change(changed: Any, case: Case) -> None:
     passed(case, FLAVOUR, f"{case.flavours[0]} to {case.flavours[-1]}")
 
 
+@pytest.mark.long
 @each(OTHERS)
 def test_another_source_over_the_first_is_refused(conflict: Run, case: Case) -> None:
     refused(conflict, case, case.source, str(case.other))

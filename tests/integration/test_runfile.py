@@ -293,6 +293,10 @@ def test_a_node_with_an_installer_from_the_server(fleet: Fleet) -> None:
     assert first.rc == 0, first.failures(A)
     assert "nvidia_driver.runfile" in first.steps(A) and first.changed_steps(A) == first.steps(A)
     assert OLD in fleet.ssh(A, "nvidia-smi --query-gpu=driver_version --format=csv,noheader")
+
+
+@pytest.mark.long
+def test_a_second_run_with_an_installer_changes_nothing(fleet: Fleet) -> None:
     second = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
     assert second.rc == 0 and second.changed(A) == [] and second.steps(A) == []
 

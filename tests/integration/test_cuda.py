@@ -3,7 +3,7 @@
 A playbook with the role alone runs, as a site may write one; the complete provisioning with driver and containers is in other files.
 
 `make test` has the host of apt's, with packages, installers beside them, and removal; `make campaign` also that of dnf's, defaults, profiles,
-refusals and an installer that fails halfway.
+refusals, and installers that are damaged or fail halfway.
 """
 
 import hashlib
@@ -123,6 +123,7 @@ def test_upgrade_within_the_version(fleet: Fleet, playbook: str) -> None:
 # ---- installers -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # in every run test_runfile.py has a driver's installer with another checksum
 def test_an_installer_is_verified_before_any_change(fleet: Fleet, playbook: str, broken_mirror: Any) -> None:
     settings = {"cuda_toolkit_source": "runfile", "cuda_toolkit_versions": ["12.8", "12.9"]}
     before = {host: fleet.ssh(host, TRACES, check=False) for host in HOSTS}

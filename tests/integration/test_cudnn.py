@@ -1,7 +1,7 @@
 """cuDNN on lab hosts: as archives and as packages, with apt and with dnf: upgrade, replacement, repair, removal.
 
-`make test` has the host of apt's, with archives, one refusal of each kind, and pinned packages; `make campaign` also that of dnf's, interruptions,
-old releases and changes between packages.
+`make test` has the host of apt's, with archives, what is refused on the host itself, and pinned packages; `make campaign` also that of
+dnf's, impossible settings, interruptions, old releases and changes between packages.
 """
 
 import hashlib
@@ -138,18 +138,16 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
     assert [steps(second, host) for host in BOTH] == [[]] * len(BOTH)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.0\.42"),
-        pytest.param(
+        (
             {"cudnn_archive": "/x/cudnn-linux-x86_64-9.28.0.42_cuda12-archive.tar.xz"},
             r"made for CUDA 12.*13\.0 would get",
-            marks=pytest.mark.long,
         ),
-        pytest.param(
-            {"cudnn_source": "package"}, "one CUDA at a time.*12.9 and 13.0.*cudnn_toolkits", marks=pytest.mark.long
-        ),
+        ({"cudnn_source": "package"}, "one CUDA at a time.*12.9 and 13.0.*cudnn_toolkits"),
     ],
 )
 def test_impossible_settings_are_refused_and_change_nothing(fleet: Fleet, settings: Any, words: str) -> None:

@@ -6,6 +6,7 @@ this program, and everything that comes back is its. Nothing of the machine is r
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -137,6 +138,15 @@ def calls(directory: Path, name: str) -> list[str]:
     return (directory / name / "calls").read_text().split()
 
 
+@functools.cache
+def tree_with_given_plans(tree: Path) -> Path:
+    """Make a copy of the project for hosts that answer gpu_node_plan with plans, beside the directories of the tests.
+
+    One for all of them: making it and compiling its plugins takes longer than most of what is run with it.
+    """
+    return give_plans(project_tree(tree))
+
+
 def run_playbook(
     directory: Path,
     playbook: str | Path,
@@ -153,7 +163,7 @@ def run_playbook(
     ``limit_kib``: what the operator's shell allows each process, 0 for everything. ``given_plans``: the hosts answer
     gpu_node_plan with plans, not with facts. ``groups``: of the inventory, whose variables say where the reports go.
     """
-    root = give_plans(project_tree(directory / "given_plans")) if given_plans else ROOT
+    root = tree_with_given_plans(directory.parent / "given_plans") if given_plans else ROOT
     limited = ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "sh"] if limit_kib else []
     inventory = directory / "hosts.json"
     variables = {} if groups else {"gpu_report_directory": str(directory / "reports")}

@@ -51,11 +51,12 @@ def test_the_campaign_finds_what_a_trusting_playbook_gives_away(tmp_path: Path) 
     scene = trusting(tmp_path)
     kinds = (attacks.absolute_paths, attacks.task_files, attacks.failed_with_escapes, attacks.no_keys)
     chosen = [Cell(scene, "gpu_node_plan", kind) for kind in kinds]
-    found = Campaign(tmp_path, 120).test(scene, chosen)
+    campaign = Campaign(tmp_path, 120)
+    found = campaign.test(scene, chosen)
     assert "private key" in found["h-gpu-node-plan-absolute-paths"]
     assert "ran on the control node" in found["h-gpu-node-plan-task-files"]
     assert found["h-gpu-node-plan-no-keys"] == ""
-    other = Campaign(tmp_path / "other", 120).test(scene, [Cell(scene, "gpu_node_plan", attacks.other_hosts)])
+    other = campaign.test(scene, [Cell(scene, "gpu_node_plan", attacks.other_hosts)])
     assert f"{HONEST[0]}: without" in other["h-gpu-node-plan-other-hosts"]
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.unit.lying_host import NOTHING_TO_DO, calls, make_liar, run_playbook
 
-pytestmark = pytest.mark.host_io
+pytestmark = [pytest.mark.host_io, pytest.mark.xdist_group("own_playbook")]
 
 
 def planned(todo: dict[str, Any], action: str | None = None, **more: Any) -> dict[str, Any]:
@@ -45,72 +44,9 @@ HEADERS = {"kernel_headers.install": {"packages": ["headers"], "optional": [], "
 REPOSITORY: dict[str, Any] = {"docker_engine.repository": {"repositories": []}}
 
 
-def own(
-    directory: Path, plays: list[dict[str, Any]], plans: Any, *arguments: str, **variables: Any
-) -> subprocess.CompletedProcess[str]:
-    """Run plays of a site on one host that answers with these plans."""
-    book = directory / "own.yml"
-    book.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "become": True, **play} for play in plays]))
-    answers = {"gpu_node_plan": plans, "gpu_lease": [{"before": ""}, {}] * 2}
-    hosts = {"one": make_liar(directory, "one", answers) | variables}
-    return run_playbook(directory, book, hosts, *arguments, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default")
-
-
-def test_each_role_plans_its_own_part(tmp_path: Path) -> None:
-    done = own(
-        tmp_path, [{"roles": ["nvidia_driver", "docker_engine"]}], [planned(REMOVE | HEADERS), planned(REPOSITORY)]
-    )
-    assert done.returncode == 0, done.stdout
-    assert calls(tmp_path, "one") == [
-        *("gpu_node_plan", "gpu_lease", "gpu_packages", "gpu_packages", "gpu_lease"),
-        *("gpu_node_plan", "gpu_lease", "gpu_repository", "gpu_lease"),
-    ]
-
-
-def test_roles_in_the_desired_state_cost_one_call_each_and_say_so(tmp_path: Path) -> None:
-    done = own(tmp_path, [{"roles": ["docker_engine", "gpu_verify"]}], planned({}))
-    assert (done.returncode, calls(tmp_path, "one")) == (0, ["gpu_node_plan", "gpu_node_plan"]), done.stdout
-    assert done.stdout.count("as planned") == 2
-
-
-def test_a_refusal_of_a_role_stops_the_host_before_any_change(tmp_path: Path) -> None:
-    done = own(tmp_path, [{"roles": ["docker_engine"]}], refused("docker is not offered"))
-    assert done.returncode == 2 and "docker is not offered. Remedy: do it." in done.stdout
-    assert calls(tmp_path, "one") == ["gpu_node_plan"]
-
-
-def test_a_second_play_collects_facts_again(tmp_path: Path) -> None:
-    play = {"roles": ["docker_engine"]}
-    done = own(tmp_path, [play, play], [planned(REPOSITORY), planned({})])
-    assert done.returncode == 0, done.stdout
-    assert calls(tmp_path, "one") == ["gpu_node_plan", "gpu_lease", "gpu_repository", "gpu_lease", "gpu_node_plan"]
-
-
+VERSION = {"docker_engine_version": "28.5"}
 ASKED = "open(home + '/asked', 'a').write(open(sys.argv[-1]).read()); print({!r})"
 """A program that keeps what it was sent: the module with its options."""
-
-
-def test_variables_of_a_role_count_however_it_is_used(tmp_path: Path) -> None:
-    version = {"docker_engine_version": "28.5"}
-    plays: list[dict[str, Any]] = [
-        {"roles": [{"role": "docker_engine", "vars": version}]},
-        {"tasks": [{"include_role": {"name": "docker_engine"}, "vars": version}]},
-        {"tasks": [{"import_role": {"name": "docker_engine"}, "vars": version}]},
-        {"roles": ["gpu_verify"]},
-    ]
-    done = own(tmp_path, plays, ASKED.format(json.dumps(NOTHING_TO_DO["gpu_node_plan"])))
-    assert done.returncode == 0, done.stdout
-    asked = (tmp_path / "one/asked").read_text()
-    assert re.findall(r'"docker_engine_version": "([^"]*)"', asked) == ["28.5"] * 3  # the last role reads none
-    assert re.findall(r'"part": "(\w+)"', asked) == ["docker_engine"] * 3 + ["gpu_verify"]
-
-
-def test_check_mode_shows_the_plan_and_executes_nothing(tmp_path: Path) -> None:
-    done = own(tmp_path, [{"roles": ["nvidia_driver"]}], planned(REMOVE, "reboot"), "--check")
-    assert done.returncode == 0 and "nvidia_driver.remove_packages: because" in done.stdout, done.stdout
-    assert "gpu_packages" not in calls(tmp_path, "one")
-
-
 REBOOT = {
     "nvidia_driver.activate": {
         "action": "reboot",
@@ -123,21 +59,124 @@ REBOOT = {
     }
 }
 RELOAD = {"nvidia_driver.activate": {**REBOOT["nvidia_driver.activate"], "action": "reload"}}
+EXPORT = {"roles": ["nvidia_driver"], "post_tasks": [{"debug": {"msg": "exported {{ gpu_ready_reboot_required }}"}}]}
+REBOOTS: dict[str, tuple[list[dict[str, Any]], list[bool]]] = {
+    "reboot": ([planned(REBOOT, "reboot")], [True]),
+    "reload": ([planned(RELOAD, "reload")], [False]),
+    "left to the operator": ([planned({}, "none")], [True]),
+    "current": ([planned({}, None)], [False]),
+    "rebooted by the site": ([planned(REBOOT, "reboot"), planned({}, None)], [True, False]),
+}
+"""The plans of one play after the other, and whether each says that a reboot is required."""
+Plays = dict[str, tuple[list[dict[str, Any]], Any]]
+"""The plays of a site and what their host answers, by the name of the case."""
+PLAYS: Plays = {
+    "parts": (
+        [{"roles": ["nvidia_driver", "docker_engine"]}],
+        [planned(REMOVE | HEADERS), planned(REPOSITORY)],
+    ),
+    "nothing to do": ([{"roles": ["docker_engine", "gpu_verify"]}], planned({})),
+    "twice": ([{"roles": ["docker_engine"]}] * 2, [planned(REPOSITORY), planned({})]),
+    "variables": (
+        [
+            {"roles": [{"role": "docker_engine", "vars": VERSION}]},
+            {"tasks": [{"include_role": {"name": "docker_engine"}, "vars": VERSION}]},
+            {"tasks": [{"import_role": {"name": "docker_engine"}, "vars": VERSION}]},
+            {"roles": ["gpu_verify"]},
+        ],
+        ASKED.format(json.dumps(NOTHING_TO_DO["gpu_node_plan"])),
+    ),
+    **{name: ([EXPORT] * len(plans), plans) for name, (plans, _) in REBOOTS.items()},
+    # The last one: Ansible ends a run in which all hosts of a play have failed.
+    "refused": ([{"roles": ["docker_engine"]}], refused("docker is not offered")),
+}
 
 
-@pytest.mark.parametrize(
-    ("plans", "required"),
-    [
-        pytest.param([planned(REBOOT, "reboot")], [True], id="reboot", marks=pytest.mark.long),
-        pytest.param([planned(RELOAD, "reload")], [False], id="reload"),
-        pytest.param([planned({}, "none")], [True], id="left to the operator"),
-        pytest.param([planned({}, None)], [False], id="current", marks=pytest.mark.long),
-        pytest.param([planned(REBOOT, "reboot"), planned({}, None)], [True, False], id="rebooted by the site"),
-    ],
-)
-def test_a_required_reboot_is_exported(tmp_path: Path, plans: list[dict[str, Any]], required: list[bool]) -> None:
-    show = {"debug": {"msg": "exported {{ gpu_ready_reboot_required }}"}}
-    done = own(tmp_path, [{"roles": ["nvidia_driver"], "post_tasks": [show]}] * len(plans), plans)
-    assert done.returncode == 0, done.stdout
-    assert [word == "True" for word in re.findall(r"exported (\w+)", done.stdout)] == required
-    assert "reboot" not in calls(tmp_path, "one")
+class Ran(NamedTuple):
+    """What a host was asked, what a run printed in its plays, and how many of its tasks failed."""
+
+    calls: list[str]
+    text: str
+    failed: int
+
+
+def own(directory: Path, cases: Plays, *arguments: str) -> dict[str, Ran]:
+    """Run the plays of these cases in one playbook of a site, each case on a host of its own; return what came of each."""
+    book, hosts = [], {}
+    for number, (name, (plays, plans)) in enumerate(cases.items()):
+        book += [{"name": name, "hosts": f"h{number}", "gather_facts": False, "become": True, **play} for play in plays]
+        hosts[f"h{number}"] = make_liar(
+            directory, f"h{number}", {"gpu_node_plan": plans, "gpu_lease": [{"before": ""}, {}] * 2}
+        )
+    (directory / "own.yml").write_text(json.dumps(book))
+    done = run_playbook(
+        directory, directory / "own.yml", hosts, *arguments, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default"
+    )
+    printed, _, recap = done.stdout.partition("PLAY RECAP")
+    texts = dict.fromkeys(cases, "")
+    for play in printed.split("PLAY [")[1:]:
+        texts[play.partition("]")[0]] += play
+    failed = dict(re.findall(r"(?m)^(h\d+) .* failed=(\d+)", recap))
+    assert set(failed) == set(hosts), done.stdout + done.stderr
+    return {
+        name: Ran(calls(directory, host), texts[name], int(failed[host]))
+        for name, host in zip(cases, hosts, strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("own")
+
+
+@pytest.fixture(scope="module")
+def ran(directory: Path) -> dict[str, Ran]:
+    """One run of all plays, each with a host of its own."""
+    return own(directory, PLAYS)
+
+
+def test_each_role_plans_its_own_part(ran: dict[str, Ran]) -> None:
+    assert ran["parts"].failed == 0, ran["parts"].text
+    assert ran["parts"].calls == [
+        *("gpu_node_plan", "gpu_lease", "gpu_packages", "gpu_packages", "gpu_lease"),
+        *("gpu_node_plan", "gpu_lease", "gpu_repository", "gpu_lease"),
+    ]
+
+
+def test_roles_in_the_desired_state_cost_one_call_each_and_say_so(ran: dict[str, Ran]) -> None:
+    found = ran["nothing to do"]
+    assert (found.failed, found.calls) == (0, ["gpu_node_plan", "gpu_node_plan"]), found.text
+    assert found.text.count("as planned") == 2
+
+
+def test_a_refusal_of_a_role_stops_the_host_before_any_change(ran: dict[str, Ran]) -> None:
+    found = ran["refused"]
+    assert found.failed and "docker is not offered. Remedy: do it." in found.text
+    assert found.calls == ["gpu_node_plan"]
+
+
+def test_a_second_play_collects_facts_again(ran: dict[str, Ran]) -> None:
+    assert ran["twice"].failed == 0, ran["twice"].text
+    assert ran["twice"].calls == ["gpu_node_plan", "gpu_lease", "gpu_repository", "gpu_lease", "gpu_node_plan"]
+
+
+def test_variables_of_a_role_count_however_it_is_used(ran: dict[str, Ran], directory: Path) -> None:
+    assert ran["variables"].failed == 0, ran["variables"].text
+    asked = (directory / f"h{list(PLAYS).index('variables')}/asked").read_text()
+    assert re.findall(r'"docker_engine_version": "([^"]*)"', asked) == ["28.5"] * 3  # the last role reads none
+    assert re.findall(r'"part": "(\w+)"', asked) == ["docker_engine"] * 3 + ["gpu_verify"]
+
+
+def test_check_mode_shows_the_plan_and_executes_nothing(tmp_path: Path) -> None:
+    case: Plays = {"check": ([{"roles": ["nvidia_driver"]}], planned(REMOVE, "reboot"))}
+    found = own(tmp_path, case, "--check")["check"]
+    assert found.failed == 0 and "nvidia_driver.remove_packages: because" in found.text, found.text
+    assert "gpu_packages" not in found.calls
+
+
+@pytest.mark.parametrize("name", REBOOTS)
+def test_a_required_reboot_is_exported(ran: dict[str, Ran], name: str) -> None:
+    found = ran[name]
+    assert found.failed == 0, found.text
+    assert [word == "True" for word in re.findall(r"exported (\w+)", found.text)] == REBOOTS[name][1]
+    assert "reboot" not in found.calls

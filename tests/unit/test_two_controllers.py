@@ -97,7 +97,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_the_second_run_is_refused_before_any_change_until_the_first_has_ended(site: Site) -> None:
+def test_a_second_run_is_refused_before_any_change_and_one_that_takes_over_stops_the_first(site: Site) -> None:
     first = site.start()
     wait_until(site.lease.exists, first)
     held = site.held()
@@ -112,14 +112,24 @@ def test_the_second_run_is_refused_before_any_change_until_the_first_has_ended(s
     assert status == 0
     assert "another run works on it" in out
     assert site.held() == held
+
+    second = site.start("-e", "gpu_ready_take_over=true", "-e", "gate=other")
+    wait_until(lambda: site.held()["run"] != held["run"], second)
+    taken = site.held()
     site.release_gate()
     out, _ = first.communicate(timeout=LONG)
-    assert first.returncode == 0, out
+    assert first.returncode == 2, out
+    assert "another run works on it" in " ".join(out.split())
+    assert site.held() == taken
+    site.release_gate("other")
+    out, _ = second.communicate(timeout=LONG)
+    assert second.returncode == 0, out
     assert not site.lease.exists()
     status, out = site.run()
     assert status == 0, out
 
 
+@pytest.mark.long
 def test_the_same_command_follows_a_run_that_was_killed(site: Site) -> None:
     first = site.start()
     wait_until(site.lease.exists, first)
@@ -136,9 +146,11 @@ def test_the_same_command_follows_a_run_that_was_killed(site: Site) -> None:
 def test_the_same_command_waits_for_the_last_step_of_a_run_that_was_killed(site: Site) -> None:
     first = site.start()
     wait_until(site.lease.exists, first)
+    before = site.held()["run"]
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate(timeout=LONG)
     site.release_gate()
+    assert site.held()["run"] == before
     # As apt, whose module the host's sshd does not end. It ends once the second run has found it.
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as step:
         started = lease.process_start(Host(), step.pid)
@@ -150,22 +162,4 @@ def test_the_same_command_waits_for_the_last_step_of_a_run_that_was_killed(site:
     out, _ = second.communicate(timeout=LONG)
     assert second.returncode == 0, out
     assert waited, out
-    assert not site.lease.exists()
-
-
-def test_a_run_that_was_taken_over_stops_at_its_next_step(site: Site) -> None:
-    first = site.start()
-    wait_until(site.lease.exists, first)
-    before = site.held()["run"]
-    second = site.start("-e", "gpu_ready_take_over=true", "-e", "gate=other")
-    wait_until(lambda: site.held()["run"] != before, second)
-    held = site.held()
-    site.release_gate()
-    out, _ = first.communicate(timeout=LONG)
-    assert first.returncode == 2, out
-    assert "another run works on it" in " ".join(out.split())
-    assert site.held() == held
-    site.release_gate("other")
-    out, _ = second.communicate(timeout=LONG)
-    assert second.returncode == 0, out
     assert not site.lease.exists()

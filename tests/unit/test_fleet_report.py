@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.grid import sampled
 from tests.unit import chromium, fleet_reports
 from tests.unit.fleet_reports import FLEETS, ROW, STEPS, TIME, action, columns, junit, metrics, model, page, site, store
 from tests.unit.lying_host import make_liar, run_playbook
@@ -316,14 +317,15 @@ def test_site_writes_every_format(tmp_path: Path) -> None:
 @pytest.mark.host_io
 def test_a_wrong_format_and_an_unwritable_directory_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
+    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [gpu_report]}\n")
     for variables, message in (
         ({"gpu_report_formats": ["pdf"]}, "value of formats must be one or more of: json, html, prometheus, junit"),
         ({"gpu_report_directory": str(tmp_path / "file")}, "set gpu_report_directory to a writable directory"),
     ):
         directory = tmp_path / next(iter(variables))
         directory.mkdir()
-        hosts = {"gpu1": make_liar(directory, "gpu1", {"gpu_node_plan": ANSWER})}
-        done = run_playbook(directory, "site.yml", hosts, "-e", json.dumps(variables), given_plans=True)
+        hosts = {"gpu1": make_liar(directory, "gpu1", {})}
+        done = run_playbook(directory, tmp_path / "play.yml", hosts, "-e", json.dumps(variables))
         assert done.returncode == 2 and message in done.stdout + done.stderr, done.stdout + done.stderr
 
 
@@ -341,13 +343,16 @@ def test_an_uninstallation_is_reported_for_hosts_that_failed_too(tmp_path: Path)
 @pytest.mark.host_io
 @pytest.mark.parametrize(
     ("playbook", "files"),
-    [
-        ("site.yml", {"latest.json"}),
-        ("playbooks/audit.yml", {"latest-audit.json", "audit.txt"}),
-        ("playbooks/uninstall.yml", {"latest-uninstall.json"}),
-        ("playbooks/kubernetes.yml", {"nodes.yml"}),
-    ],
-)  # fmt: skip
+    sampled(
+        [
+            ("playbooks/audit.yml", {"latest-audit.json", "audit.txt"}),
+            ("site.yml", {"latest.json"}),
+            ("playbooks/kubernetes.yml", {"nodes.yml"}),
+            ("playbooks/uninstall.yml", {"latest-uninstall.json"}),
+        ],
+        2,
+    ),
+)
 def test_variables_of_a_group_say_where_the_files_go_whichever_host_is_the_first(
     tmp_path: Path, playbook: str, files: set[str]
 ) -> None:

@@ -39,8 +39,8 @@ options:
     default: false
   kubelet:
     description:
-      - The service of the kubelet on a drained node, without C(.service). It is stopped, processes of pods that hold a
-        GPU are ended, and after the reload it starts their containers again. Empty to end no process.
+      - The service of the kubelet on a drained node, without C(.service). Where pods hold a GPU it is stopped, their
+        processes are ended, and after the reload it starts their containers again. Empty to end no process.
     type: str
     default: ""
 attributes:

@@ -309,6 +309,13 @@ def test_pods_of_daemon_sets_are_ended_while_the_kubelet_is_stopped(
     assert calls.index("systemctl stop kubelet.service") < calls.index("rmmod nvidia") < len(calls) - 1
 
 
+def test_the_kubelet_runs_on_where_no_pod_holds_a_gpu(swap: Any) -> None:
+    host = Kernel(("nvidia", "nvidia_uvm"), (PERSISTENCED, "k3s.service"))
+    answer = swap.swap(host, kubelet="k3s")
+    assert answer["changed"] and not answer["reboot_required"]
+    assert not [call for call in host.asked if "k3s.service" in call and {"stop", "start"} & set(call)]
+
+
 @pytest.mark.parametrize(
     ("cgroup", "kubelet"),
     [(OF_POD, ""), ("/system.slice/docker-" + 64 * "a" + ".scope", "kubelet"), ("/user.slice", "kubelet")],

@@ -52,7 +52,8 @@ def decide(
         later=services_started_later(facts, settings, choices),
         why=reason,
         force=bool(outdated),
-        kubelet=kubelet if pods and action == "reload" else "",
+        # Also where no pod holds a GPU now: the kubelet may start a container of a DaemonSet before the reload.
+        kubelet=kubelet if action == "reload" else "",
     )
     return Decision(ActivationChoice(action), [Step("nvidia_driver.activate", reason, DISRUPTION[action], params)])
 

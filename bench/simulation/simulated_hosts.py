@@ -8,6 +8,7 @@ its effect on the facts is that of tests/unit/hosts.py. A call of a module that 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import json
@@ -226,7 +227,8 @@ class Fleet:
             self.answered.notify_all()
         if not left.done():
             writer.write(json.dumps(answer).encode() + b"\n")
-            await writer.drain()
+            with contextlib.suppress(ConnectionError):  # a caller that is killed now
+                await writer.drain()
         left.cancel()
         writer.close()
 

@@ -171,8 +171,8 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     if must_load and (must_unload or missing):
         restore_dkms_modules(host)
     if must_unload:
-        # The kubelet first: it would start the containers of ended processes again. It is started last. It is left alone where no pod
-        # holds a GPU: k3s is also the node's API server.
+        # The kubelet first: it would start the containers of ended processes again. It is started last. Where no pod
+        # holds a GPU it is left alone: k3s is also the node's API server.
         kubelet = [request.kubelet + ".service"] if request.kubelet and pod_processes.holders(host) else []
         units = active_units(host, kubelet + list(gpu_services.UNITS) + request.services)
         stopped = record_stopped(host, units)

@@ -25,6 +25,7 @@ from . import (
     work,
 )
 from .fleet import NO_PYTHON, Fleet, Host
+from .fleet import states as fleet_states
 from .say import LabError, run, say, succeeds, wait_for
 
 KEY = "id_ed25519"
@@ -181,6 +182,7 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
         wait_booted(container(fleet.name, host.name), host.name)
         if host.name not in present:
             _preinstall(container(fleet.name, host.name), host)
+            _replace_gpus(container(fleet.name, host.name), host)
             for past in host.past:
                 pasts.make(container(fleet.name, host.name), host.name, past)
             work.start(container(fleet.name, host.name), host.name, host.work)
@@ -189,6 +191,19 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     for host in guests:  # one after the other: two at once only slow each other down
         vms.switch_on(fleet.name, host.name)
     return {r.host: r for r in existing() if r.fleet == fleet.name}
+
+
+def _replace_gpus(name: str, host: Host) -> None:
+    """Put the GPUs into the NVML library of a host that has others than its state, as after-dpkg does."""
+    if not host.state or host.gpus == fleet_states()[host.state].gpus:
+        return
+    text = """
+        find /usr/lib /usr/lib64 -type f -name 'libnvidia-ml.so.[0-9]*.[0-9]*' | while read -r library; do
+          printf x >>"$library" # without its mark at the end after-dpkg writes it again
+        done
+        /usr/lib/gpu-ready-lab/after-dpkg
+    """
+    engine.docker("exec", name, "sh", "-euc", text, what=f"replace the GPUs of {host.name}")
 
 
 def remove_leftovers(name: str) -> None:

@@ -74,6 +74,7 @@ def _tests(name: str, what: str, *more: str) -> Part:
 
 GUESTS = "tests/integration/guests.py"
 HOOK = "tests/integration/upgrade_hook.yml"
+CLUSTER = ("tests/integration/control_plane.py", "tests/integration/kubernetes_objects.py")
 PARTS = (
     Part(
         "unit",
@@ -147,7 +148,13 @@ PARTS = (
     _tests(
         "kubernetes",
         "a real control plane and kubelets: device plugin, sharing, CDI, test pods, drains, removal",
+        *CLUSTER,
         "tests/integration/drain.yml",
+    ),
+    _tests(
+        "kubernetes_upgrade",
+        "upgrades and a rollback of nodes of a real cluster: failed canary, pods of DaemonSets that hold GPUs",
+        *CLUSTER,
     ),
     _tests("in_use", "hosts with running work: each kind, each disruption, with and without permission"),
     _tests("nvlink5", "a host with NVLink 5 switches: what its fabric manager needs, installed and removed"),

@@ -29,11 +29,16 @@ def start(container: str, host: str, names: Collection[str]) -> None:
     """Start work on a host, in this order."""
     if not names:
         return
-    engine.docker("cp", "-", f"{container}:/", stdin=_root(), what=f"copy the containers' program to {host}")
+    copy_program(container, host)
     for name in names:
         text = FUNCTIONS.read_text() + (SCRIPTS / f"{name}.sh").read_text()
         what = f"start the work {name} on {host}"
         engine.docker("exec", container, "sh", "-euc", text, f"lab/work/{name}.sh", limit=LIMIT, what=what)
+
+
+def copy_program(container: str, host: str) -> None:
+    """Give a host DIRECTORY with the program that keeps files open in containers."""
+    engine.docker("cp", "-", f"{container}:/", stdin=_root(), what=f"copy the containers' program to {host}")
 
 
 def _root() -> bytes:

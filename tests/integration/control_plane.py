@@ -5,16 +5,18 @@ import json
 import re
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from gpu_ready.base.host import Host
 from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 from gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
-from gpu_ready_lab import cluster
+from gpu_ready_lab import cluster, hosts, kubernetes
 
-from tests.integration.fleet import ROOT, Fleet, Run
+from tests.integration.fleet import DRIVER_ALONE, ROOT, Fleet, Run
 from tests.integration.kubernetes_objects import POD
 
 FIRST, SECOND = "kube-1", "kube-2"
@@ -22,6 +24,31 @@ NODES = (FIRST, SECOND)
 OWNED = "--selector=app.kubernetes.io/managed-by=gpu-ready"
 REASON = "gpu-ready: driver upgrade"
 JOURNAL = "/var/lib/gpu-ready/drain.json"
+SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
+
+
+def start() -> "Cluster":
+    """Start the fleet and its cluster; both stay for the next test file."""
+    if not kubernetes.is_built():
+        pytest.skip(
+            f"Kubernetes is not in the lab's cache: `{kubernetes.COMMAND}` or `make campaign PART=kubernetes_build` builds it; "
+            "test_drain.py has a stand-in for the API server"
+        )
+    before = sysctls()
+    fleet = Fleet("kubernetes")
+    fleet.up()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda node: fleet.ssh(node, DRIVER_ALONE), NODES))
+    made = fleet.play()
+    assert made.rc == 0, made.screen[-3000:]
+    found = {one.host: one for one in hosts.existing() if one.fleet == fleet.name}
+    cluster.start([found[name] for name in NODES])
+    assert sysctls() == before, "a kubelet has changed the settings of this machine's kernel"
+    return Cluster(fleet)
+
+
+def sysctls() -> list[str]:
+    return [Path("/proc/sys", name).read_text() for name in SYSCTLS]
 
 
 class Cluster:
@@ -60,15 +87,23 @@ class Cluster:
         path.write_text(yaml.safe_dump(config))
         return path
 
+    def call(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        argv = [str(cluster.kubectl()), f"--kubeconfig={self.kubeconfig}", *words]
+        return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=200, check=False)
+
     def kubectl(self, *words: str, stdin: str = "", check: bool = True) -> str:
         """Return what kubectl prints."""
-        argv = [str(cluster.kubectl()), f"--kubeconfig={self.kubeconfig}", *words]
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=200, check=False)
+        done = self.call(*words, stdin=stdin)
         assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout + ("" if check else done.stderr)
 
-    def get(self, *words: str) -> Any:
-        return json.loads(self.kubectl("get", *words, "--output=json"))
+    def get(self, *words: str, limit: int = 120) -> Any:
+        """Return objects. The API server of a loaded machine does not always answer at once."""
+        end = time.monotonic() + limit
+        while (done := self.call("get", *words, "--output=json")).returncode != 0:
+            assert time.monotonic() < end, f"get {words}: {done.stderr}"
+            time.sleep(1)
+        return json.loads(done.stdout)
 
     def labels(self, node: str) -> dict[str, str]:
         """Return the labels of NVIDIA's names that a node has."""
@@ -101,8 +136,7 @@ class Cluster:
             self.applied = (mode, {})
         if mode == "device_plugin":
             self.await_plugin()
-            for node in NODES:
-                self.wait(node, '"nvidia.com/gpu":"4"', "get", "node", "--output=jsonpath={.status.allocatable}")
+            self.await_gpus()
 
     def await_plugin(self, limit: int = 120) -> None:
         """Wait until each node runs one pod of the applied plugin: a pod is replaced while the one before it still ends."""
@@ -113,9 +147,14 @@ class Cluster:
             assert time.monotonic() < end, [(one["metadata"]["name"], one["status"]["phase"]) for one in pods]
             time.sleep(1)
 
+    def await_gpus(self) -> None:
+        """Wait until each node offers its four GPUs."""
+        for node in NODES:
+            self.wait(node, '"nvidia.com/gpu":"4"', "get", "node", "--output=jsonpath={.status.allocatable}")
+
     def clean(self) -> None:
         """Remove what a test left in the cluster besides the objects of gpu-ready."""
-        kinds = "deployments,jobs,poddisruptionbudgets,pods"
+        kinds = "deployments,daemonsets,jobs,poddisruptionbudgets,pods"
         self.kubectl("delete", kinds, "--all", "--namespace=default", "--wait=true")
         for node in self.get("nodes")["items"]:
             if node["spec"].get("unschedulable"):
@@ -125,16 +164,23 @@ class Cluster:
                 self.fleet.ssh(name, f"rm -f {JOURNAL}")
 
     def drain(self, entry: str, **variables: Any) -> Run:
-        """Drain the second node, or undrain it, with the rights that docs/drain.md names."""
+        """Drain the second node, or undrain it."""
+        return self.service("tests/integration/drain.yml", "--limit", SECOND, entry=entry, **variables)
+
+    def service(self, playbook: str, *arguments: str, **variables: Any) -> Run:
+        """Run a playbook that drains nodes, with the rights that docs/drain.md names."""
         extra = {
-            "entry": entry,
             "gpu_upgrade_drain": "kubernetes",
             "gpu_upgrade_drain_timeout": 120,
             "gpu_drain_kubernetes_kubectl": str(cluster.kubectl()),
             "gpu_drain_kubernetes_kubeconfig": str(self.users["drain"]),
             **variables,
         }
-        return self.fleet.play("--limit", SECOND, playbook="tests/integration/drain.yml", extra=extra)
+        return self.fleet.play(*arguments, playbook=playbook, extra=extra)
+
+    def cordoned(self) -> list[str]:
+        """Names of the nodes that get no pods."""
+        return [one["metadata"]["name"] for one in self.get("nodes")["items"] if one["spec"].get("unschedulable")]
 
     def pod(self, name: str, product: str, gpus: int = 1) -> None:
         self.kubectl("apply", "--filename=-", stdin=POD % (name, product, gpus))

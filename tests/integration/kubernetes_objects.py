@@ -30,3 +30,22 @@ kind: PodDisruptionBudget
 metadata: {name: train, namespace: default}
 spec: {minAvailable: 1, selector: {matchLabels: {app: train}}}
 """
+EXPORTER = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: exporter, namespace: default}
+spec:
+  selector: {matchLabels: {app: exporter}}
+  template:
+    metadata: {labels: {app: exporter}}
+    spec:
+      runtimeClassName: nvidia
+      terminationGracePeriodSeconds: 0
+      containers:
+        - name: c
+          image: docker.io/gpu-ready-lab/verify:1
+          command: [/work/hold, /dev/nvidia0, /dev/nvidiactl]
+          env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]
+          volumeMounts: [{name: work, mountPath: /work}]
+      volumes: [{name: work, hostPath: {path: /usr/lib/gpu-ready-lab/work}}]
+"""

@@ -8,44 +8,22 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import yaml
 from gpu_ready.drain.journal import DrainError
-from gpu_ready_lab import cluster, hosts, kubernetes
+from gpu_ready_lab import cluster
 
+from tests.integration import control_plane
 from tests.integration.control_plane import FIRST, NODES, REASON, SECOND, Cluster, Drained
-from tests.integration.fleet import DRIVER_ALONE, Fleet
 from tests.integration.kubernetes_objects import BUDGET, DEPLOYMENT
 
 pytestmark = pytest.mark.lab
 
-SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
-
-
-def sysctls() -> list[str]:
-    return [Path("/proc/sys", name).read_text() for name in SYSCTLS]
-
 
 @pytest.fixture(scope="module")
 def kube(lab_machine: None) -> Cluster:
-    if not kubernetes.is_built():
-        pytest.skip(
-            f"Kubernetes is not in the lab's cache: `{kubernetes.COMMAND}` or `make campaign PART=kubernetes_build` builds it; "
-            "test_drain.py has a stand-in for the API server"
-        )
-    before = sysctls()
-    fleet = Fleet("kubernetes")
-    fleet.up()
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda node: fleet.ssh(node, DRIVER_ALONE), NODES))
-    made = fleet.play()
-    assert made.rc == 0, made.screen[-3000:]
-    found = {one.host: one for one in hosts.existing() if one.fleet == fleet.name}
-    cluster.start([found[name] for name in NODES])
-    assert sysctls() == before, "a kubelet has changed the settings of this machine's kernel"
-    return Cluster(fleet)
+    return control_plane.start()
 
 
 @pytest.fixture(autouse=True)

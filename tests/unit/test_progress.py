@@ -173,6 +173,7 @@ def test_the_check_of_an_upgrade_ends_with_the_hosts_that_it_planned(tmp_path: P
     (tmp_path / "upgrade_drivers.yml").write_text(CHECKED)
     shown = ended_with(0, tmp_path, "upgrade_drivers.yml", option)
     assert f"  {words}, failed: n004, in " in shown, shown
+    assert re.search(r"(?m)^4 hosts in .*; failed: n004$", shown) and "none failed" not in shown, shown
 
 
 AUDITED = """\

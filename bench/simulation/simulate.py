@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,7 +139,19 @@ def bench(
     with tempfile.TemporaryDirectory(prefix="gpu-ready-simulation-") as name:
         fleet = Fleet(count, seed, scale, shares)
         with serving(fleet, Path(name, "socket")):
-            yield Bench(fleet, Path(name), forks)
+            try:
+                yield Bench(fleet, Path(name), forks)
+            finally:
+                end_workers(Path(name, "socket"))
+
+
+def end_workers(socket: Path) -> None:
+    """End the processes of Ansible that are left where only their main process was killed: they wait for it for ever."""
+    mark = f"GPU_READY_SIMULATION={socket}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 # ---- what must hold --------------------------------------------------------------------------------------------------

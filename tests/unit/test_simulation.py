@@ -2,6 +2,9 @@
 
 import importlib.util
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,3 +107,17 @@ def test_a_program_without_a_module_is_an_error() -> None:
 def test_the_page_shows_the_record() -> None:
     record = json.loads((ROOT / "bench/simulation/record.json").read_text())
     assert simulation.page_text(record) in (ROOT / "docs/scale.md").read_text()
+
+
+@pytest.mark.host_io
+def test_workers_whose_main_process_was_killed_are_ended_with_their_fleet() -> None:
+    with simulation.bench(1, 1, 0.0, {}) as one:
+        mark = {"GPU_READY_SIMULATION": str(one.directory / "socket")}
+        left = subprocess.Popen(["sleep", "600"], env=os.environ | mark)
+        other = subprocess.Popen(["sleep", "600"])
+    try:
+        assert left.wait(60) == -signal.SIGKILL and other.poll() is None
+    finally:
+        left.kill()
+        other.kill()
+        other.wait()

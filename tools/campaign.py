@@ -110,8 +110,8 @@ PARTS = (
     _tests("engines", "podman and containerd, also containerd 2"),
     _tests(
         "kubernetes_node",
-        "nodes of k3s and CRI-O (stand-ins): the kubelet's engine is found, restarted once, reverted",
-        "lab/kubernetes/k3s.sh",
+        "nodes of k3s, RKE2 and CRI-O (stand-ins): the kubelet's engine is found, restarted once, reverted",
+        "lab/kubernetes/rancher.sh",
         "lab/kubernetes/crio.sh",
     ),
     _tests("runtime", "all container runtime modes, nvidia-docker's migration, driver changes"),
@@ -166,6 +166,7 @@ PARTS = (
         "faults of lab hosts and their alerts in a real Prometheus and Alertmanager; containers; DCGM",
         "deploy/monitoring",
     ),
+    _tests("monitoring_rpm", "monitoring on Enterprise Linux: DCGM, EPEL's node_exporter, version locks, removal"),
     _tests("vendors", "defaults: the vendors' own names with TLS, and faults of their servers"),
     _tests("faults_environment", "broken hosts and networks before anything is installed"),
     _tests("failure", "builds, modules and services that fail"),

@@ -1,4 +1,4 @@
-"""Nodes of k3s and of CRI-O: the host's half. k3s, CRI-O and Kubernetes are stand-ins (lab/kubernetes), containerd is Debian's."""
+"""Nodes of k3s, RKE2 and CRI-O: the host's half. All three are stand-ins (lab/kubernetes), their containerd is Debian's."""
 
 import json
 import re
@@ -12,13 +12,16 @@ from tests.integration.fleet import DRIVER_ALONE, Fleet, hosts_of
 pytestmark = pytest.mark.lab
 
 HOSTS = hosts_of("kubernetes_node")
-K3S, CRIO = "kn-k3s", "kn-crio"
+K3S, RKE2, CRIO = "kn-k3s", "kn-rke2", "kn-crio"
 SCRIPTS = Path(__file__).resolve().parents[2] / "lab/kubernetes"
-GENERATED = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
+GENERATED = "/var/lib/rancher/{}/agent/etc/containerd/config.toml"
+BINARIES = "/var/lib/rancher/{}/bin"
+CTR = {K3S: "k3s ctr", RKE2: "/var/lib/rancher/rke2/bin/ctr --address /run/k3s/containerd/containerd.sock"}
 DROP_IN = "/etc/crio/crio.conf.d/99-gpu-ready.conf"
 UNREAD = "/etc/crio/conf.d/99-nvidia.toml"
 STEPS = {
     K3S: "nvidia_container_runtime.kubernetes",
+    RKE2: "nvidia_container_runtime.kubernetes",
     CRIO: "nvidia_container_runtime.crio",
 }
 PERMIT = {"gpu_ready_disrupt": ["kubernetes_restart"]}
@@ -26,21 +29,29 @@ RUNTIMES = "journalctl --sync; journalctl -u crio --output cat | grep runtimes: 
 STARTED = "systemctl show --property=ExecMainStartTimestampMonotonic --value "
 NO_CONTAINERD = "apt-get -qq -y remove containerd >/dev/null\n"
 """That of k3s has the same directory: it is the volume of a lab host on which overlays can be made."""
-USED = f"grep nvidia {GENERATED}"
-UNIT = {K3S: "k3s", CRIO: "crio"}
+USED = "grep nvidia " + GENERATED
+UNIT = {K3S: "k3s", RKE2: "rke2-agent", CRIO: "crio"}
+RANCHER = {host: kind for host, kind in {K3S: "k3s", RKE2: "rke2"}.items() if host in HOSTS}
 
 
 @pytest.fixture(scope="module")
 def fleet(lab_machine: None) -> Fleet:
     fleet = Fleet("kubernetes_node")
     fleet.up()
-    for host in HOSTS:
-        script = (DRIVER_ALONE + NO_CONTAINERD if host == K3S else "") + (SCRIPTS / f"{UNIT[host]}.sh").read_text()
-        fleet.ssh(host, f"test -e /etc/systemd/system/{UNIT[host]}.service || {{\nset -eu\n{script}}}", limit=900)
-    if fleet.ssh(K3S, USED, check=False):  # an interrupted run of these tests left it
+    for host, kind in RANCHER.items():
+        bare = DRIVER_ALONE + NO_CONTAINERD if host == K3S else ""
+        make_node(fleet, host, f"{bare}kind={kind}\n" + (SCRIPTS / "rancher.sh").read_text())
+    if CRIO in HOSTS:
+        make_node(fleet, CRIO, (SCRIPTS / "crio.sh").read_text())
+    if fleet.ssh(K3S, USED.format("k3s"), check=False):  # an interrupted run of these tests left it
         assert fleet.play(playbook="playbooks/uninstall.yml").rc == 0
-    fleet.ssh(K3S, "systemctl restart k3s")
+    for host in RANCHER:
+        fleet.ssh(host, f"systemctl restart {UNIT[host]}")
     return fleet
+
+
+def make_node(fleet: Fleet, host: str, script: str) -> None:
+    fleet.ssh(host, f"systemctl is-enabled --quiet {UNIT[host]} || {{\nset -eu\n{script}}}", limit=900)
 
 
 @pytest.fixture(scope="module")
@@ -66,17 +77,28 @@ def test_a_server_of_k3s_is_not_restarted_without_a_permission(fleet: Fleet) -> 
     assert "gpu_ready_disrupt: [kubernetes_restart]" in message
 
 
-def test_k3s_has_the_runtime_after_one_restart_and_its_containers_get_gpus(ready: Fleet) -> None:
-    assert "/usr/bin/nvidia-container-runtime" in ready.ssh(K3S, f"cat {GENERATED}")
-    dump = ready.ssh(K3S, f"/var/lib/rancher/k3s/data/current/bin/containerd -c {GENERATED} config dump")
+@pytest.mark.skipif(RKE2 not in HOSTS, reason="a host of the campaign")
+def test_an_agent_of_rke2_needs_no_permission_because_its_restart_stops_nothing(fleet: Fleet) -> None:
+    started = fleet.ssh(RKE2, STARTED + UNIT[RKE2])
+    planned = fleet.play("--limit", RKE2, "--check")
+    assert planned.rc == 0 and STEPS[RKE2] in planned.steps(RKE2), planned.screen[-2000:]
+    assert fleet.ssh(RKE2, STARTED + UNIT[RKE2]) == started
+
+
+@pytest.mark.parametrize("host", RANCHER)
+def test_the_runtime_is_there_after_one_restart_and_containers_get_gpus(ready: Fleet, host: str) -> None:
+    kind, ctr = RANCHER[host], CTR[host]
+    generated = GENERATED.format(kind)
+    assert "/usr/bin/nvidia-container-runtime" in ready.ssh(host, f"cat {generated}")
+    dump = ready.ssh(host, f"{BINARIES.format(kind)}/containerd -c {generated} config dump")
     assert re.search(r"runtimes\.nvidia\.options\][^\[]*BinaryName = .*nvidia-container-runtime", dump)
-    record = json.loads(ready.ssh(K3S, "cat /var/lib/gpu-ready/verified.json"))
-    assert record["checks"]["gpus_in_k3s_container"] == "ok"
-    (image,) = ready.ssh(K3S, "k3s ctr --namespace gpu-ready images list --quiet").split()
+    record = json.loads(ready.ssh(host, "cat /var/lib/gpu-ready/verified.json"))
+    assert record["checks"][f"gpus_in_{kind}_container"] == "ok"
+    (image,) = ready.ssh(host, f"{ctr} --namespace gpu-ready images list --quiet").split()
     command = "nvidia-smi --query-gpu=uuid --format=csv,noheader"
-    gpus = re.findall("GPU-[0-9a-f-]{36}", ready.ssh(K3S, command))
+    gpus = re.findall("GPU-[0-9a-f-]{36}", ready.ssh(host, command))
     runtime = f"--runc-binary /usr/bin/nvidia-container-runtime --env NVIDIA_VISIBLE_DEVICES={gpus[1]}"
-    seen = ready.ssh(K3S, f"k3s ctr --namespace gpu-ready run --rm {runtime} {image} one {command}")
+    seen = ready.ssh(host, f"{ctr} --namespace gpu-ready run --rm {runtime} {image} one {command}")
     assert re.findall("GPU-[0-9a-f-]{36}", seen) == gpus[1:2]
 
 
@@ -110,6 +132,8 @@ def test_uninstall_leaves_the_engines_as_they_were(ready: Fleet) -> None:
     assert run.rc == 0, run.screen[-3000:]
     for host in HOSTS:
         assert ready.ssh(host, f"systemctl is-active {UNIT[host]}").strip() == "active"
+    for host in RANCHER:
+        assert ready.ssh(host, "dpkg -l | grep '^ii *nvidia-container-toolkit' || true") == ""
     if CRIO in HOSTS:
         assert ready.ssh(CRIO, f"ls {DROP_IN} 2>/dev/null || true") == ""
         assert ready.ssh(CRIO, RUNTIMES).strip() == "runtimes: crun default: crun"

@@ -146,7 +146,7 @@ def bench(
 
 
 def end_workers(socket: Path) -> None:
-    """End the processes of Ansible that are left where only their main process was killed: they wait for it for ever."""
+    """Kill the workers of Ansible whose main process was killed: they would wait for it forever."""
     mark = f"GPU_READY_SIMULATION={socket}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile

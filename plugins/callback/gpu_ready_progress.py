@@ -136,7 +136,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.heading: list[Any] = []
         self.watch: set[str] = set()
         self.raised: set[str] = set()
-        self.bad: set[str] = set()  # ended badly, which is no failure of a task where a block rescues it
+        self.bad: set[str] = set()  # the result is bad, also where a rescue kept Ansible from counting a failure
         self.progress = LINES.Progress(time.monotonic)
         self.failures = LINES.Failures()
         self.alike = LINES.Alike()
@@ -221,8 +221,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         hosts = {host: stats.summarize(host) for host in sorted(stats.processed) if host not in self.watch}
         raised = [host for host in hosts if host in self.raised]
         silent = [host for host, counts in hosts.items() if counts["unreachable"]]
-        failed = [host for host, counts in hosts.items() if counts["failures"] or host in self.bad]
-        failed = [host for host in failed if host not in raised + silent]
+        others = [host for host in hosts if host not in {*raised, *silent}]
+        failed = [host for host in others if hosts[host]["failures"] or host in self.bad]
         text = f"{LINES.count(len(hosts))} in {LINES.span(time.monotonic() - self.began)}"
         text += f"; failed: {LINES.listed(failed)}" if failed else ""
         text += f"; not in the desired state: {LINES.listed(raised)}" if raised else ""
@@ -260,7 +260,8 @@ class CallbackModule(Default):  # type: ignore[misc]
                 self.screen.show_lines([LINES.Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
         end = ending(self.playbook, action, value, self.check)
         if end:
-            self.bad |= {host} if end[0] == LINES.BAD else set()
+            if end[0] == LINES.BAD:
+                self.bad.add(host)
             self.screen.show_lines(self.progress.host_ends(host, *end))
 
     def v2_on_file_diff(self, result: Any) -> None:

@@ -50,63 +50,44 @@ systemd-notify --ready
 wait "$containerd"
 PROGRAM
 chmod 755 "/usr/local/bin/$kind"
+write_unit() { # FILE COMMAND FURTHER-LINES: what the units of k3s and RKE2 have in common, and theirs
+  mkdir -p "${1%/*}"
+  cat >"$1" <<UNIT
+[Unit]
+Description=$2
+Wants=network-online.target
+After=network-online.target
+
+[Install]
+WantedBy=multi-user.target
+
+[Service]
+Type=notify
+NotifyAccess=all
+KillMode=process
+Delegate=yes
+LimitNOFILE=1048576
+TasksMax=infinity
+TimeoutStartSec=0
+Restart=always
+RestartSec=5s
+ExecStart=/usr/local/bin/$2
+$3
+UNIT
+}
 if [ "$kind" = k3s ]; then
   # As install.sh of get.k3s.io writes it (function create_systemd_service_file).
-  cat >/etc/systemd/system/k3s.service <<'UNIT'
-[Unit]
-Description=Lightweight Kubernetes
-Documentation=https://k3s.io
-Wants=network-online.target
-After=network-online.target
-
-[Install]
-WantedBy=multi-user.target
-
-[Service]
-Type=notify
-NotifyAccess=all
-EnvironmentFile=-/etc/systemd/system/k3s.service.env
-KillMode=process
-Delegate=yes
-LimitNOFILE=1048576
-TasksMax=infinity
-TimeoutStartSec=0
-Restart=always
-RestartSec=5s
-ExecStart=/usr/local/bin/k3s server
-UNIT
-  systemctl daemon-reload
-  systemctl enable --now k3s.service
+  write_unit /etc/systemd/system/k3s.service 'k3s server' 'EnvironmentFile=-/etc/systemd/system/k3s.service.env'
+  unit=k3s
 else
   # Its archive has the units of servers and agents, whatever the host is (bundle/lib/systemd/system of rancher/rke2).
-  mkdir -p /usr/local/lib/systemd/system
   for role in server agent; do
-    cat >"/usr/local/lib/systemd/system/rke2-$role.service" <<UNIT
-[Unit]
-Description=Rancher Kubernetes Engine v2 ($role)
-Wants=network-online.target
-After=network-online.target
-
-[Install]
-WantedBy=multi-user.target
-
-[Service]
-Type=notify
-NotifyAccess=all
-EnvironmentFile=-/etc/default/%N
+    write_unit "/usr/local/lib/systemd/system/rke2-$role.service" "rke2 $role" "EnvironmentFile=-/etc/default/%N
 EnvironmentFile=-/etc/sysconfig/%N
 EnvironmentFile=-/usr/local/lib/systemd/system/%N.env
-KillMode=process
-Delegate=yes
-LimitNOFILE=1048576
-TasksMax=infinity
-TimeoutStartSec=0
-Restart=always
-RestartSec=5s
-ExecStart=/usr/local/bin/rke2 $role
-ExecStopPost=-/bin/sh -c "systemd-cgls /system.slice/%n | grep -Eo '[0-9]+ (containerd|kubelet)' | cut -d' ' -f1 | xargs -r kill"
-UNIT
+ExecStopPost=-/bin/sh -c \"systemd-cgls /system.slice/%n | grep -Eo '[0-9]+ (containerd|kubelet)' | cut -d' ' -f1 | xargs -r kill\""
   done
-  systemctl daemon-reload
-  systemctl enable --now rke2-agent.service
+  unit=rke2-agent
 fi
+systemctl daemon-reload
+systemctl enable --now "$unit.service"

@@ -147,7 +147,7 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
             {"cudnn_archive": "/x/cudnn-linux-x86_64-9.28.0.42_cuda12-archive.tar.xz"},
             r"made for CUDA 12.*13\.0 would get",
         ),
-        ({"cudnn_source": "package"}, "one CUDA at a time.*12.9 and 13.0.*cudnn_toolkits"),
+        ({"cudnn_source": "package"}, "one CUDA major at a time.*12.9 and 13.0.*cudnn_toolkits"),
     ],
 )
 def test_impossible_settings_are_refused_and_change_nothing(fleet: Fleet, settings: Any, words: str) -> None:

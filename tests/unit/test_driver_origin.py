@@ -97,6 +97,12 @@ def test_a_package_that_only_one_publisher_has_decides_on_debian() -> None:
     assert origin("debian12", "580.95.05-1", "libcuda1", "nvidia-driver-cuda").publisher == "cuda_repo"
 
 
+@pytest.mark.parametrize("name", ["nvidia-kernel-support", "libcuda1"])
+def test_a_package_that_debian_and_nvidia_both_publish_decides_nothing(name: str) -> None:
+    """An interrupted dpkg keeps new records in a journal, which apt-cache does not read: it names no repository."""
+    assert origin("debian13", "580.178.04-1", name, "nvidia-kernel-support").publisher == "unknown"
+
+
 @pytest.mark.parametrize(
     ("names", "vendor", "section", "publisher"),
     [

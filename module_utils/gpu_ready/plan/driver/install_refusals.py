@@ -102,8 +102,8 @@ def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Re
         )
     return Refusal(
         "foreign_driver",
-        "the driver %s of this host is from %s%s, and two drivers of different origin break each other; requested "
-        "is %s" % (version or "files", origin, without_manager, driver.source),
+        "the driver%s of this host is from %s%s, and two drivers of different origin break each other; requested "
+        "is %s" % (" " + version if version else "", origin, without_manager, driver.source),
         "set nvidia_driver_replace_foreign to true to have it replaced, or nvidia_driver_source to none to keep it",
     )
 

@@ -10,6 +10,7 @@ docs/dev/campaign.json. Most parts need root and lab hosts (docs/dev/lab.md); lo
 """
 
 import argparse
+import fcntl
 import json
 import os
 import subprocess
@@ -206,8 +207,7 @@ PARTS = (
 
 
 def run(part: Part) -> Result:
-    """Run a part; its output is written to a log."""
-    LOGS.mkdir(parents=True, exist_ok=True)
+    """Run a part; its output is written to a log in LOGS, which exists."""
     log = LOGS / f"{part.name}.log"
     environment = dict(os.environ, GPU_READY_CAMPAIGN="1", PYTHONPATH=str(ROOT / "lab"))
     started, commit = time.monotonic(), _commit(part)
@@ -340,8 +340,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page:
         write_record(read_record())
         return 0
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with (LOGS / "running.lock").open("w") as lock:
+        # The tests of a part take all fleets of the checkout down when they end, also those of another campaign.
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("campaign: another campaign runs in this checkout. Remedy: wait until it ends", file=sys.stderr)
+            return 1
+        failed = run_parts([known[name] for name in options.parts] or due(read_record()))
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return int(bool(failed))
+
+
+def run_parts(parts: Iterable[Part]) -> list[str]:
+    """Run and record parts in order; return the names of those that did not pass."""
     failed = []
-    for part in [known[name] for name in options.parts] or due(read_record()):
+    for part in parts:
         print(f"{part.name}: {part.what}", flush=True)
         result = run(part)
         print(f"{part.name}: {result['result']} in {result['minutes']:g} minutes", flush=True)
@@ -349,9 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if result["result"] != PASSED:
             failed.append(part.name)
             print(f"{part.name}: see {LOGS / part.name}.log", flush=True)
-    if failed:
-        print(f"failed: {', '.join(failed)}")
-    return int(bool(failed))
+    return failed
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The campaign's parts, its record and its page."""
 
 import ast
+import fcntl
 import subprocess
 from pathlib import Path
 
@@ -102,3 +103,14 @@ def test_the_record_keeps_known_parts_only(monkeypatch: pytest.MonkeyPatch, tmp_
     assert list(campaign.read_record()) == ["unit"]
     assert campaign.read_record()["unit"]["stale"]
     assert campaign.PAGE.read_text() == campaign.page(campaign.read_record())
+
+
+def test_a_second_campaign_in_the_checkout_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(campaign, "LOGS", tmp_path)
+    monkeypatch.setattr(campaign, "run", lambda part: pytest.fail("it ran"))
+    with (tmp_path / "running.lock").open("w") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        assert campaign.main(["demo"]) == 1
+    assert "another campaign runs in this checkout" in capsys.readouterr().err

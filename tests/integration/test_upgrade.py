@@ -128,8 +128,12 @@ def test_a_host_that_is_lost_alone_in_its_batch_is_reported(fleet: Fleet) -> Non
     assert "failed" in run.row(CANARY) and f"{CANARY}: failed" in run.screen
     assert "unreachable during its upgrade" in " ".join(run.screen.split())
     assert "not reached" in run.row("up-a") and "gpu_upgrade_max_failures is 0; 1 is unchanged" in run.screen
+    # The next run completes the driver, but runs no task file that it does not name.
     second = fleet.play(playbook=UPGRADE, extra=TARGET)
-    assert second.rc == 0, second.screen[-3000:]
+    assert second.rc != 0 and loaded(fleet, CANARY) == NEW
+    assert "gpu_upgrade_drain of this run does not name" in " ".join(second.screen.split())
+    undrained = fleet.play("--limit", CANARY, playbook="playbooks/undrain.yml", extra=hook)
+    assert undrained.rc == 0, undrained.screen[-3000:]
 
 
 @pytest.mark.long

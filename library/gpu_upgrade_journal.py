@@ -7,7 +7,8 @@ short_description: Record the phase of an upgrade on the host
 description:
   - Writes C(/var/lib/gpu-ready/upgrade.json), with the driver to roll back to and the time at which the host went out
     of service.
-  - The driver to roll back to is recorded when an upgrade begins. A resumed run keeps it.
+  - The driver to roll back to is recorded when the host is drained for an upgrade, and when its first upgrade is
+    prepared. A resumed run keeps it, and so does a rollout that prepares a host but never reaches it.
 options:
   phase:
     description: The phase that begins.

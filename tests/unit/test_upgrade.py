@@ -152,7 +152,16 @@ def test_a_resumed_run_keeps_the_recorded_driver() -> None:
 @pytest.mark.parametrize("phase", ["done", "back", "untouched"])
 def test_the_next_upgrade_records_the_driver_of_that_time(phase: str) -> None:
     found = after_phases(("staged", 1), ("draining", 2), (phase, 3))
-    assert phases.advance(found, "staged", 9, NEW, "610", "").from_ == NEW
+    for begun in ("staged", "draining"):
+        found = phases.advance(found, begun, 9, NEW, "610", "")
+    assert found.from_ == NEW
+
+
+def test_a_prepared_host_that_is_not_reached_keeps_the_driver_of_its_last_upgrade() -> None:
+    done = after_phases(("staged", 1), ("draining", 2), ("switching", 3), ("done", 4))
+    prepared = phases.advance(done, "staged", 9, NEW, "610", "")
+    assert (prepared.from_, prepared.to) == (OLD, "610")
+    assert after_phases(("staged", 1)).from_ == OLD  # the first upgrade: its downloads for a rollback are kept
 
 
 def test_journal_round_trip_and_damage(tmp_path: Path) -> None:

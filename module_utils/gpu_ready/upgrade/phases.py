@@ -18,8 +18,10 @@ def advance(
 ) -> UpgradeJournal:
     """The journal after a phase began. ``driver`` is installed, ``now`` is in seconds since 1970.
 
-    The previous driver is recorded where a new upgrade begins, and kept by a run that resumes. The clock starts with
-    the drain and is not restarted by a run that resumes. ``touched`` of a resumed drain is that of the run before.
+    The previous driver is recorded where a host's new upgrade begins, which is its drain, and kept by a run that
+    resumes. A host that is only prepared keeps that of its last upgrade: the rollout may never reach it, and then that
+    is what a rollback restores. The clock starts with the drain and is not restarted by a run that resumes.
+    ``touched`` of a resumed drain is that of the run before.
     ``rollout``: the number of this rollout; 0 keeps the recorded one.
     """
     found = journal or UpgradeJournal(phase="")
@@ -28,7 +30,7 @@ def advance(
     touched = phase not in CLOSED
     if phase == DRAINING:
         touched = not closed and found.touched
-    if phase in (STAGED, DRAINING) and begins and driver:
+    if begins and driver and (phase == DRAINING or (phase == STAGED and not found.from_)):
         found = found._replace(from_=driver)
     if phase == DRAINING and (begins or not found.since):
         found = found._replace(since=now, seconds=None)

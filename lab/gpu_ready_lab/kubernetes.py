@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from . import debian_archive, paths
+from . import debian_archive, engine, paths
 from .say import run, say
 
 SUITE = "bookworm"
@@ -20,6 +20,10 @@ PACKAGES = ("dpkg-dev", "gcc", "libc6-dev", "golang-1.19-go", "golang-github-mod
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "device-plugin", "pause")
 COMMAND = "python -m gpu_ready_lab kubernetes"
 LIMIT = 5400
+NEEDS = {
+    "/usr/bin/mmdebstrap": "mmdebstrap",
+    "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
+}
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 
@@ -52,6 +56,7 @@ def _cache() -> Path:
 
 
 def _build(target: Path, proxy: str | None) -> None:
+    engine.need_packages(NEEDS, "the build of Kubernetes")
     go_cache = _cache() / "go-build"
     go_cache.mkdir(exist_ok=True)
     archive = debian_archive.mirror()

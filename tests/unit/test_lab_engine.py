@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from gpu_ready_lab import engine, paths
+from gpu_ready_lab import debian_archive, engine, kubernetes, paths
+from gpu_ready_lab.say import LabError
 
 
 def test_only_one_of_two_fleets_installs_packages_that_both_need(
@@ -71,3 +72,25 @@ def test_what_a_killed_engine_left_running_ends_before_a_new_one_starts(
     finally:
         process.kill()
     assert running == [False, False]
+
+
+def test_kubernetes_is_built_on_a_machine_that_has_run_no_lab_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign builds it first, and the start of a lab host is what installs mmdebstrap otherwise."""
+    installed: list[str] = []
+    programs = {str(tmp_path / "mmdebstrap"): "mmdebstrap"}
+
+    def build(argv: Sequence[str], **_: object) -> None:
+        assert installed == ["mmdebstrap"]
+        raise LabError("this build ends here")
+
+    monkeypatch.setattr(paths, "STATE", tmp_path / "state")
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(debian_archive, "mirror", lambda: "http://archive.test")
+    monkeypatch.setattr(kubernetes, "NEEDS", programs)
+    monkeypatch.setattr(kubernetes, "run", build)
+    monkeypatch.setattr(engine, "_install", installed.extend)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with pytest.raises(LabError, match="this build ends here"):
+        kubernetes.ensure()

@@ -6,6 +6,8 @@ LAB := $(VENV)/python -m gpu_ready_lab
 FLEET ?= demo
 export PATH := $(CURDIR)/$(VENV):$(PATH)
 export PYTHONPATH := $(CURDIR)/lab
+# Some images set this. Without bytecode every run of a playbook compiles the plugins and the planner again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks types unit unit-a-k unit-l-z integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
 
@@ -32,14 +34,12 @@ check: dev  ## the fast tests, at once: lint, types, unit tests that start no pr
 
 lint: lint-files lint-playbooks
 
-lint-playbooks: dev build/ansible-lint.clean
-	@echo "lint: ansible-lint (production): clean"
-
 # A minute of CPU time, so only if something that ansible-lint reads was changed since it was clean.
-# With the directories: they change when a file is added or removed.
-build/ansible-lint.clean: $(shell find .config ansible.cfg deploy galaxy.yml inventory library meta module_utils molecule playbooks plugins requirements roles site.yml -name __pycache__ -prune -o -print)
-	@$(VENV)/ansible-lint --offline
-	@mkdir -p build && touch $@
+LINTED := .config ansible.cfg deploy galaxy.yml inventory library meta module_utils molecule playbooks plugins requirements roles site.yml
+lint-playbooks: dev
+	@clean=build/ansible-lint-$$(find $(LINTED) -name __pycache__ -prune -o -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-16).clean; \
+	if [ ! -e "$$clean" ]; then $(VENV)/ansible-lint --offline && mkdir -p build && rm -f build/ansible-lint-*.clean && touch "$$clean"; fi
+	@echo "lint: ansible-lint (production): clean"
 
 lint-files: dev
 	@$(VENV)/ruff check --quiet .

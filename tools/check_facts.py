@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
@@ -59,7 +59,7 @@ class Checker:
     def archive(self, distro: str) -> Index:
         """Return the index of the archive of Debian or Ubuntu. Raises IndexUnread."""
         codename = catalog.distro(distro)["codename"]
-        archives = yaml.safe_load((ROOT / "catalog/archives.yml").read_text(encoding="utf-8"))
+        archives = yaml_load((ROOT / "catalog/archives.yml").read_text(encoding="utf-8"))
         found = Index({}, {})
         for archive in archives["ubuntu" if distro.startswith("ubuntu") else "debian"]:
             suites = [suite.format(codename=codename) for suite in archive["suites"]]

@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tools/words.yml"
@@ -81,7 +81,7 @@ def project_list() -> WordList:
 
 def read_list(text: str) -> WordList:
     """Parse tools/words.yml; a wrong expression raises re.error."""
-    data = yaml.safe_load(text)
+    data = yaml_load(text)
     words, bodies = [], []
     for entry in data["words"]:
         find = re.sub(r"(?<!\[) ", lambda _: GAP, entry["find"])

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils")]
@@ -34,7 +34,7 @@ from typing import Any, Dict
 
 def load(path: Path) -> Any:
     """Return a YAML file's data."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml_load(path.read_text(encoding="utf-8"))
 
 
 def gpus(data: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
@@ -41,7 +42,7 @@ def is_plain(text: str) -> bool:
     if text[:1].isdigit():
         return False
     try:
-        loaded = [yaml.safe_load(f"k: {text}"), yaml.safe_load(f"[{text}]"), yaml.safe_load(f"{{k: {text}}}")]
+        loaded = [yaml_load(f"k: {text}"), yaml_load(f"[{text}]"), yaml_load(f"{{k: {text}}}")]
     except yaml.YAMLError:
         return False
     return loaded == [{"k": text}, [text], {"k": text}]
@@ -70,7 +71,7 @@ def wrap(text: str, indent: str, width: int = WIDTH) -> list[str]:
 def prose(head: str, text: str, indent: str) -> list[str]:
     """Format a text behind a key or the dash of a list, on one line or folded."""
     try:
-        plain = yaml.safe_load(f"- {text}") == [text]
+        plain = yaml_load(f"- {text}") == [text]
     except yaml.YAMLError:
         plain = False
     line = f"{indent}{head} {text if plain else json.dumps(text, ensure_ascii=False)}"
@@ -310,7 +311,7 @@ def own_names(root: Path) -> set[str]:
     for directory in ("roles", "playbooks"):
         for path in sorted((root / directory).glob("**/*.yml")):
             if "meta" not in path.parts:
-                collect(yaml.safe_load(path.read_text(encoding="utf-8")))
+                collect(yaml_load(path.read_text(encoding="utf-8")))
     return {name for name in found if not name.startswith("_")}
 
 
@@ -365,7 +366,7 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
     tasks = load_tasks(root)
     variables = list(all_variables(tasks))
     settings = sorted((one for one in variables if one.setting), key=lambda one: one.name)
-    foreign = yaml.safe_load((root / "catalog/foreign_variables.yml").read_text(encoding="utf-8"))
+    foreign = yaml_load((root / "catalog/foreign_variables.yml").read_text(encoding="utf-8"))
     found = {
         root / "module_utils/gpu_ready/catalog/settings.py": settings_module(settings),
         root / "docs/variables.md": documentation(tasks),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
@@ -37,7 +37,7 @@ class Fact(NamedTuple):
 
 def distribution_facts(path: Path) -> list[Fact]:
     """Return the rows of a distribution's driver sources."""
-    data: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml_load(path.read_text(encoding="utf-8"))
     file = f"distros/{path.name}"
     return [
         Fact(file, f"{name}: {field}", text or "")
@@ -48,7 +48,7 @@ def distribution_facts(path: Path) -> list[Fact]:
 
 def gpu_facts() -> list[Fact]:
     """Return the groups of GPUs, those with the same source as one row."""
-    data = yaml.safe_load((CATALOG / "gpus.yml").read_text(encoding="utf-8"))
+    data = yaml_load((CATALOG / "gpus.yml").read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     for group in data["gpus"]:
         found.setdefault(group["verified"] or "", []).extend(group["ids"])

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "catalog/xids.yml"
@@ -45,7 +45,7 @@ def alert(group: str, data: dict[str, Any], numbers: list[int]) -> list[str]:
 
 def section() -> str:
     """Return the generated part of the file."""
-    catalog = yaml.safe_load(CATALOG.read_text(encoding="utf-8"))
+    catalog = yaml_load(CATALOG.read_text(encoding="utf-8"))
     lines = ["  # yamllint disable rule:line-length", "  - name: gpu-ready-xids", "    rules:", *AGE]
     for group, data in catalog["classes"].items():
         numbers = [number for number, (of, _name) in catalog["xids"].items() if of == group]

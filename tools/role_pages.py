@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools.variables import Declaration
 
@@ -33,7 +33,7 @@ def variable_table(variables: list[Declaration]) -> str:
 
 def role_page(role: Path, variables: list[Declaration]) -> str:
     """Return README.md of the role in a directory."""
-    spec = yaml.safe_load((role / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]
+    spec = yaml_load((role / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]
     description = "\n".join(f"- {markdown(line)}" for line in spec["description"])
     return PAGE.format(
         role=role.name, short=spec["short_description"], description=description, variables=variable_table(variables)

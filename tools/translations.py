@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 FILE = Path(__file__).resolve().parent.parent / "catalog/translations.yml"
 LANGUAGES = ("de", "es", "fr", "ja", "zh_CN")
@@ -70,7 +71,7 @@ def main() -> int:
     parser.add_argument("sources", type=Path, help="directory with the unpacked source packages")
     sources = parser.parse_args().sources
     text = FILE.read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
+    data: dict[str, Any] = yaml_load(text)
     missing = 0
     for program in data["programs"]:
         known = {language: translations(sources, program, language) for language in LANGUAGES}

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPES = {
@@ -80,7 +80,7 @@ class Task:
 
 def load_tasks(root: Path = ROOT) -> list[Task]:
     """Read catalog/variables/*.yml in the order of their positions; DeclarationError for a wrong one."""
-    files = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (root / "catalog/variables").glob("*.yml")]
+    files = [yaml_load(path.read_text(encoding="utf-8")) for path in (root / "catalog/variables").glob("*.yml")]
     files.sort(key=lambda data: int(data["position"]))
     distributions = sorted(path.stem for path in (root / "catalog/distros").glob("*.yml"))
     tasks = [

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from . import packages
 
@@ -19,7 +19,7 @@ SOURCES = packages.SOURCES
 
 def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
     """Write everything that lab/mirror/downloads.yml declares below the mirror's root."""
-    declared = yaml.safe_load(declaration.read_text())
+    declared = yaml_load(declaration.read_text())
     for release in declared["cudnn"]["releases"]:
         write_cudnn(root / declared["cudnn"]["root"], release)
     runfiles = declared["runfiles"]
@@ -34,7 +34,7 @@ def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
 
 def places(declaration: Path) -> list[str]:
     """Return the directories of these files below the mirror's root."""
-    declared = yaml.safe_load(declaration.read_text())
+    declared = yaml_load(declaration.read_text())
     return [declared["cudnn"]["root"], declared["cuda_runfiles"]["root"], *declared["runfiles"]["directories"]]
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from . import paths
 from .say import LabError
@@ -64,7 +65,7 @@ def parse(name: str, text: str) -> Dress:
     """Return the dress that a file's text describes."""
     where = f"lab/gpu_ready_lab/data/dress/{name}.yml"
     try:
-        given = yaml.safe_load(text)
+        given = yaml_load(text)
     except yaml.YAMLError as error:
         raise LabError(f"{where} is no valid YAML: {error}") from None
     unknown = sorted(set(given) - set(KEYS))

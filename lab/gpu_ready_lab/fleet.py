@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from . import dress, pasts, paths, work
 from .say import LabError
@@ -138,7 +139,7 @@ class _Where:
 @cache
 def known_gpus() -> dict[str, dict[str, Any]]:
     """Return the GPUs that a fleet file may name by device id alone."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load((paths.DATA / "gpus.yml").read_text())
+    found: dict[str, dict[str, Any]] = yaml_load((paths.DATA / "gpus.yml").read_text())
     return found
 
 
@@ -155,7 +156,7 @@ def parse(text: str, file: str = "fleet") -> Fleet:
     """Return the fleet that a fleet file's text describes."""
     where = _Where(file)
     try:
-        data = yaml.safe_load(text)
+        data = yaml_load(text)
     except yaml.YAMLError as error:
         raise LabError(f"{file}: not YAML: {error}") from None
     top = where.mapping(data, ("name", "hosts", "vars", "vendors"))
@@ -184,7 +185,7 @@ def choose(fleet: Fleet, names: Sequence[str] | None, sample: bool) -> Fleet:
 def states() -> dict[str, Host]:
     """Return the hosts of lab/states.yml by name."""
     where = _Where("lab/states.yml")
-    data = where.mapping(yaml.safe_load(STATES.read_text()))
+    data = where.mapping(yaml_load(STATES.read_text()))
     return {str(name): _host(where / name, str(name), value) for name, value in data.items()}
 
 

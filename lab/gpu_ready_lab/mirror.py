@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from . import (
     apt_archive,
@@ -92,7 +92,7 @@ def _inputs() -> str:
 
 def repositories() -> dict[str, dict[str, Any]]:
     """Return the declared repositories by id."""
-    entries: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "repositories.yml").read_text())
+    entries: dict[str, dict[str, Any]] = yaml_load((DECLARATIONS / "repositories.yml").read_text())
     return entries
 
 
@@ -119,7 +119,7 @@ def declared_rpms() -> list[rpms.Rpm]:
 
 def streams() -> dict[str, dict[str, Any]]:
     """Return the declared modules and their streams."""
-    entries: dict[str, dict[str, Any]] = yaml.safe_load((DECLARATIONS / "streams.yml").read_text())
+    entries: dict[str, dict[str, Any]] = yaml_load((DECLARATIONS / "streams.yml").read_text())
     return entries
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from . import paths
 from .say import LabError, run
@@ -221,7 +222,7 @@ def read(path: Path) -> list[Package]:
     """Read a declaration file."""
     where = f"lab/mirror/{path.name}"
     try:
-        given = yaml.safe_load(path.read_text())
+        given = yaml_load(path.read_text())
     except yaml.YAMLError as error:
         raise LabError(f"{where} is no valid YAML: {error}") from None
     defaults = {key: given[key] for key in ("repositories", "source", "version", "section") if key in given}

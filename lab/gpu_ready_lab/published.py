@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from .packages import fill
 from .say import LabError
@@ -44,7 +44,7 @@ class Published(NamedTuple):
 def read(declaration: Path) -> list[Published]:
     """Read the declaration of published files."""
     found = []
-    for given in yaml.safe_load(declaration.read_text()):
+    for given in yaml_load(declaration.read_text()):
         if not {"repository", "path"} <= set(given) <= KEYS or ("text" in given) == ("package" in given):
             raise LabError(f"lab/mirror/{declaration.name}: expected {', '.join(sorted(KEYS))}, found {given!r}")
         for values in given.get("each", [{}]):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from . import packages
 from .packages import MADE, Fetch, File, Key, combinations, fill, is_for, lay, read_file, source, sources_of
@@ -121,7 +122,7 @@ def read(path: Path) -> list[Rpm]:
     """Read a declaration file."""
     where = f"lab/mirror/{path.name}"
     try:
-        given = yaml.safe_load(path.read_text())
+        given = yaml_load(path.read_text())
     except yaml.YAMLError as error:
         raise LabError(f"{where} is no valid YAML: {error}") from None
     defaults = {key: given[key] for key in DEFAULTS if key in given}

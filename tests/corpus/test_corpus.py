@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import messages, text_lines
 from gpu_ready.explain import cli as explain
 
@@ -23,7 +23,7 @@ def entries() -> list[Any]:
     index = CORPUS / "index.yaml"
     if not index.exists():
         return [pytest.param(None, marks=pytest.mark.skip(reason=f"{index} is absent"))]
-    data = yaml.safe_load(index.read_text())
+    data = yaml_load(index.read_text())
     rows = data if isinstance(data, list) else data["samples"]
     return [pytest.param(row, id=row["file"]) for row in rows]
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import message_table
 from gpu_ready.driver.runfile import messages as runfile_messages
 
 from tests.corpus.test_corpus import CORPUS
 
 INDEX = CORPUS / "index.yaml"
-SAMPLES = yaml.safe_load(INDEX.read_text()) if INDEX.exists() else []
+SAMPLES = yaml_load(INDEX.read_text()) if INDEX.exists() else []
 ROWS = [row for row in SAMPLES if row["kind"] == "installer_logs"]
 
 

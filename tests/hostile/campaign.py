@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.hostile import attacks
 from tests.hostile.limits import give_plans, impatient_tree, project_tree
@@ -332,7 +332,7 @@ def strange_calls(place: Place) -> list[str]:
 
 def labels(ran: Ran) -> dict[str, dict[str, str]]:
     """Return the labels in nodes.yml, by node."""
-    nodes = (yaml.safe_load(ran.reports.get("nodes.yml", "")) or {}).get("items", [])
+    nodes = (yaml_load(ran.reports.get("nodes.yml", "")) or {}).get("items", [])
     return {str(node["metadata"]["name"]): node["metadata"]["labels"] or {} for node in nodes}
 
 

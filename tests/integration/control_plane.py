@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base.host import Host
 from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 from gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
@@ -68,7 +69,7 @@ class Cluster:
         roles = re.findall(r"^```yaml\n(apiVersion: rbac.*?)^```", text, re.M | re.S)
         assert roles, page
         self.kubectl("create", "namespace", page, check=False)
-        for role in map(yaml.safe_load, roles):
+        for role in map(yaml_load, roles):
             self.kubectl("apply", "--filename=-", stdin=json.dumps(role))
             kind, where = role["kind"], role["metadata"].get("namespace")
             binding = {
@@ -81,7 +82,7 @@ class Cluster:
         self.wait("default", "default-token", "get", "serviceaccount", "--namespace", page, "--output=yaml")
         name = self.get("serviceaccount", "default", "--namespace", page)["secrets"][0]["name"]
         token = base64.b64decode(self.get("secret", name, "--namespace", page)["data"]["token"]).decode()
-        config = yaml.safe_load(self.kubeconfig.read_text())
+        config = yaml_load(self.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": token}
         path = self.fleet.directory / f"kubeconfig-{page}"
         path.write_text(yaml.safe_dump(config))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready_lab import mirror_faults, paths
 
 from tests.grid import CAMPAIGN
@@ -37,7 +37,7 @@ rm -rf /etc/docker /var/lib/gpu-ready/verified.json
 
 def hosts_of(name: str) -> list[str]:
     """Return the hosts of a fleet that this session starts."""
-    hosts: dict[str, Any] = yaml.safe_load((ROOT / f"lab/fleets/{name}.yml").read_text())["hosts"]
+    hosts: dict[str, Any] = yaml_load((ROOT / f"lab/fleets/{name}.yml").read_text())["hosts"]
     return [host for host, entry in hosts.items() if CAMPAIGN or not entry.get("extra")]
 
 

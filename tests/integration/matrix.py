@@ -6,7 +6,7 @@ Data only, without the lab: tools/distribution_table.py and a unit test read it 
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 FLEET_FILE = ROOT / "lab/fleets/matrix.yml"
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 def cases() -> list[Case]:
     """Return the hosts of the fleet as cases."""
-    data: dict[str, Any] = yaml.safe_load(FLEET_FILE.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml_load(FLEET_FILE.read_text(encoding="utf-8"))
     found = []
     for name, host in data["hosts"].items():
         variables = {**data["vars"], **(host.get("vars") or {})}

@@ -6,7 +6,7 @@ Data only, without the lab: tools/past_table.py and a unit test read it too.
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 FLEET_FILE = ROOT / "lab/fleets/pasts.yml"
@@ -45,7 +45,7 @@ class Case(NamedTuple):
 
 def cases() -> list[Case]:
     """Return the hosts of the fleet as cases."""
-    data: dict[str, Any] = yaml.safe_load(FLEET_FILE.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml_load(FLEET_FILE.read_text(encoding="utf-8"))
     return [
         Case(
             name,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pynvml
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.grid import CAMPAIGN
 from tests.integration.fleet import ROOT, Fleet, Run, lab, requests
@@ -19,7 +19,7 @@ from tests.integration.fleet import ROOT, Fleet, Run, lab, requests
 pytestmark = pytest.mark.lab
 
 NAME = "demo" if CAMPAIGN else "sample"
-FLEET = yaml.safe_load((ROOT / f"lab/fleets/{NAME}.yml").read_text())
+FLEET = yaml_load((ROOT / f"lab/fleets/{NAME}.yml").read_text())
 RESULTS = {name: host["expect"]["result"] for name, host in FLEET["hosts"].items()}
 READY = [name for name, result in RESULTS.items() if result == "ready"]
 NOT_READY = [name for name, result in RESULTS.items() if result == "refused"]

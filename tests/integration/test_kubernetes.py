@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.drain.journal import DrainError
 from gpu_ready_lab import cluster
 
@@ -343,7 +343,7 @@ def test_a_disruption_budget_holds_a_pod_until_it_allows_the_eviction(drained: D
     """429 of the API server (kubernetes.io/docs/concepts/scheduling-eviction/api-eviction); kubectl tries again."""
     kube = drained.kube
     kube.kubectl("uncordon", SECOND)
-    deployment = yaml.safe_load(DEPLOYMENT)
+    deployment = yaml_load(DEPLOYMENT)
     pod = deployment["spec"]["template"]["spec"]
     del pod["containers"][0]["resources"], pod["runtimeClassName"]  # needs nothing that gpu-ready applies
     kube.kubectl("apply", "--filename=-", stdin=json.dumps(deployment))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready_lab import engine, mirror, packages, paths
 from gpu_ready_lab.say import run
 
@@ -250,4 +250,4 @@ def test_every_stream_of_the_catalogs_is_offered(dnf_root: Path) -> None:
         if not str(stream).startswith("470"):
             assert re.search(rf"^nvidia-driver {stream} ", listed, re.MULTILINE), stream
     assert "latest-dkms [d]" in listed
-    assert yaml.safe_load((mirror.DECLARATIONS / "streams.yml").read_text())
+    assert yaml_load((mirror.DECLARATIONS / "streams.yml").read_text())

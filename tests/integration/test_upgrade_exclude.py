@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 INVENTORY = "[rack1]\ngpu1\n[rack2]\ngpu10\ngpu11\n"
@@ -23,7 +24,7 @@ INVENTORY = "[rack1]\ngpu1\n[rack2]\ngpu10\ngpu11\n"
     ],
 )
 def test_excluded_hosts(extra_variables: str, left: set[str], tmp_path: Path) -> None:
-    play = yaml.safe_load((ROOT / "playbooks/upgrade_drivers.yml").read_text())[0]
+    play = yaml_load((ROOT / "playbooks/upgrade_drivers.yml").read_text())[0]
     show = {"name": "Show", "ansible.builtin.debug": {"msg": "left in: {{ inventory_hostname }}"}}
     play |= {"become": False, "connection": "local", "tasks": [play["tasks"][0], show]}
     (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))

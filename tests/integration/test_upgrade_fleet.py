@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.integration.fleet import ROOT, Fleet, environment
 
@@ -26,7 +26,7 @@ KILLS = 10
 SEED = 6
 RESULTS = 65  # task results per host within which the control node dies: half of those of a complete rollout
 WAIT = 3600  # seconds to wait for that many results
-FLEET_FILE = yaml.safe_load((ROOT / "lab/fleets/upgrade24.yml").read_text())
+FLEET_FILE = yaml_load((ROOT / "lab/fleets/upgrade24.yml").read_text())
 HOSTS = tuple(FLEET_FILE["hosts"])
 APT = tuple(host for host in HOSTS if not FLEET_FILE["hosts"][host]["distribution"].startswith("rocky"))
 CANARY, RED = APT[1], APT[-1]

@@ -1,7 +1,7 @@
 """A guest whose operator does the reboots: nouveau without permission to reboot, and then a newer kernel under the driver."""
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.integration import guests
 from tests.integration.fleet import ROOT, Fleet
@@ -21,7 +21,7 @@ def fleet(lab_machine: None) -> Fleet:
 @pytest.fixture(scope="module")
 def kernels() -> tuple[str, str]:
     """The kernel that the guest begins with, and the kernel that its operator installs."""
-    old, new = yaml.safe_load(FILE.read_text())["hosts"][HOST]["kernels"]
+    old, new = yaml_load(FILE.read_text())["hosts"][HOST]["kernels"]
     return old, new
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base import records
 from gpu_ready.drain.journal import DockerDrain, KubernetesDrain, SlurmDrain, TasksDrain
 from gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, PackageFacts, WorkFacts
@@ -55,7 +55,7 @@ PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path(
 def returned(module: str) -> dict[str, Any]:
     """The documented return values of a module."""
     text = (ROOT / f"library/{module}.py").read_text()
-    return yaml.safe_load(text.split('RETURN = r"""')[1].split('"""')[0]) or {}
+    return yaml_load(text.split('RETURN = r"""')[1].split('"""')[0]) or {}
 
 
 def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.hostile.campaign import cells
 from tests.hostile.scenes import scenes
@@ -75,8 +75,8 @@ def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
                 yield from tasks_of(entry.get(key))
 
 
-TASKS = [(path, task) for path in FILES for task in tasks_of(yaml.safe_load(path.read_text()))]
-ROLE_VARIABLES = [yaml.safe_load(path.read_text()) or {} for path in sorted((ROOT / "roles").glob("*/vars/*.yml"))]
+TASKS = [(path, task) for path in FILES for task in tasks_of(yaml_load(path.read_text()))]
+ROLE_VARIABLES = [yaml_load(path.read_text()) or {} for path in sorted((ROOT / "roles").glob("*/vars/*.yml"))]
 
 
 def short(name: str) -> str:
@@ -265,6 +265,6 @@ def test_every_used_answer_of_ansibles_own_modules_is_described_and_attacked(tmp
     ],
 )
 def test_a_task_that_selects_by_an_answer_is_found(text: str) -> None:
-    tasks = [(ROOT, task) for task in tasks_of(yaml.safe_load(text))]
+    tasks = [(ROOT, task) for task in tasks_of(yaml_load(text))]
     answers = find_answers([*TASKS, *tasks], ROLE_VARIABLES)
     assert [what for _, task in tasks for what in violations(task, answers)]

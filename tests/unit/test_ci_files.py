@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / ".github/ISSUE_TEMPLATE"
@@ -49,8 +49,8 @@ def test_a_file_is_valid(name: str) -> None:
 
 def test_both_run_make_check_and_a_fleet_only_where_docker_is_allowed() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    github = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())
-    gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())
+    github = yaml_load((ROOT / ".github/workflows/check.yml").read_text())
+    gitlab = yaml_load((ROOT / ".gitlab-ci.yml").read_text())
     for jobs in (github["jobs"], gitlab):
         assert {"make check", "make programs"} <= {*texts(jobs["check"])} and "make demo" in texts(jobs["lab"])
         assert any("make containers" in texts(job) for job in jobs.values())
@@ -62,7 +62,7 @@ def test_both_run_make_check_and_a_fleet_only_where_docker_is_allowed() -> None:
 
 
 def test_an_issue_about_a_failure_has_the_report_and_what_gpu_explain_prints() -> None:
-    form = yaml.safe_load((TEMPLATES / "failure.yml").read_text())["body"]
+    form = yaml_load((TEMPLATES / "failure.yml").read_text())["body"]
     required = {field["id"] for field in form if field.get("validations", {}).get("required")}
     assert {"command", "report", "explain", "versions"} <= required
     text = " ".join(texts(form))

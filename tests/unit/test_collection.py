@@ -17,13 +17,14 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.grid import CAMPAIGN, sampled
 from tests.unit.lying_host import PROGRAMS, READY, ROOT, calls, make_liar
 from tools import build_collection, payload
 
 NAME = "gpu_ready.nodes"
-METADATA = yaml.safe_load((ROOT / "galaxy.yml").read_text())
+METADATA = yaml_load((ROOT / "galaxy.yml").read_text())
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if (path / "meta").is_dir())
@@ -132,7 +133,7 @@ def test_the_metadata_agrees_with_the_project() -> None:
     assert METADATA["version"] == PYPROJECT["version"]
     assert f"{METADATA['namespace']}.{METADATA['name']}" == NAME
     [core] = [one for one in PYPROJECT["dependencies"] if one.startswith("ansible-core")]
-    requires = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
+    requires = yaml_load((ROOT / "meta/runtime.yml").read_text())["requires_ansible"]
     assert core == "ansible-core" + requires.removesuffix(".0")
 
 
@@ -173,7 +174,7 @@ def test_every_role_is_found_by_the_name_of_the_collection(installed: Path, tmp_
     assert {f"{NAME}.{role}" for role in ROLES} == set(re.findall(rf"^ +({NAME}[.]\w+) : ", done.stdout, re.MULTILINE))
 
 
-PARTS = yaml.safe_load((ROOT / "roles/gpu_ready/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]["gpu_ready_part"]["choices"]  # fmt: skip
+PARTS = yaml_load((ROOT / "roles/gpu_ready/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]["gpu_ready_part"]["choices"]  # fmt: skip
 
 
 def test_roles_by_name_work_through_a_play_host_by_host(installed: Path, tmp_path: Path) -> None:
@@ -272,7 +273,7 @@ def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
 def test_own_modules_and_roles_are_named_without_a_collection() -> None:
     """The names that Ansible looks up in library/ and roles/ of a checkout, and in the collection of the playbook or role."""
     files = [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").rglob("*.yml")]
-    used = {key for path in files for task in tasks_of(yaml.safe_load(path.read_text())) for key in task}
+    used = {key for path in files for task in tasks_of(yaml_load(path.read_text())) for key in task}
     own = {key for key in used if key.rpartition(".")[2] in MODULES}
     assert own and all("." not in key for key in own)
 

@@ -20,10 +20,9 @@ NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []
 def samples() -> list[dict[str, Any]]:
     if not (CORPUS / "index.yaml").exists():
         return []
-    import yaml
+    from ansible.module_utils.common.yaml import yaml_load
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load((CORPUS / "index.yaml").read_text(), Loader=loader)
+    entries = yaml_load((CORPUS / "index.yaml").read_text())
     return [entry for entry in entries if entry["kind"] == "daemon_json"]
 
 

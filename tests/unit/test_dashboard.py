@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.monitor import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +22,7 @@ CONSOLE = (DEPLOY / "gpu-ready.html").read_text()
 RULES = [
     rule
     for path in sorted(DEPLOY.glob("*.rules.yml"))
-    for group in yaml.safe_load(path.read_text())["groups"]
+    for group in yaml_load(path.read_text())["groups"]
     for rule in group["rules"]
 ]
 KNOWN = {family.name for family in metrics.FAMILIES} | {rule["record"] for rule in RULES if "record" in rule}

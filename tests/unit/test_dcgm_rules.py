@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/monitoring/dcgm.rules.yml"
 COUNTERS = ROOT / "roles/gpu_monitoring/files/gpu-ready-counters.csv"
-GROUPS = yaml.safe_load(RULES.read_text())["groups"]
+GROUPS = yaml_load(RULES.read_text())["groups"]
 GPU = 'job="dcgm",instance="gpu1:9400",gpu="0",UUID="GPU-1",modelName="Tesla T4"'
 OLD = {"FB_USED": 512, "GPU_UTIL": 61, "GPU_TEMP": 40, "POWER_USAGE": 27.5, "SM_CLOCK": 1590, "XID_ERRORS": 31}
 NEW = {"FB_USED_BYTES": 512 << 20, "GPU_UTIL_RATIO": 0.61, "GPU_TEMP_CELSIUS": 40, "BOARD_POWER_WATTS": 27.5,

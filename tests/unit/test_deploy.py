@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 AWX, PULL = ROOT / "deploy/awx", ROOT / "deploy/pull"
-TEMPLATES: list[dict[str, Any]] = yaml.safe_load((AWX / "templates.yml").read_text())["gpu_awx_templates"]
+TEMPLATES: list[dict[str, Any]] = yaml_load((AWX / "templates.yml").read_text())["gpu_awx_templates"]
 
 
 def test_every_job_template_runs_an_existing_playbook() -> None:
@@ -28,13 +28,13 @@ def test_every_job_template_runs_an_existing_playbook() -> None:
 
 def declared_variables() -> dict[str, Any]:
     """The variables of the catalog by name."""
-    files = [yaml.safe_load(path.read_text())["variables"] for path in (ROOT / "catalog/variables").glob("*.yml")]
+    files = [yaml_load(path.read_text())["variables"] for path in (ROOT / "catalog/variables").glob("*.yml")]
     return {name: variable for file in files for name, variable in file.items()}
 
 
 def test_whoever_launches_a_job_sets_the_variables_of_its_survey_only() -> None:
     """ansible_ssh_common_args, or the path of a task file, would start a program on the node of the controller."""
-    (play,) = yaml.safe_load((AWX / "job_templates.yml").read_text())
+    (play,) = yaml_load((AWX / "job_templates.yml").read_text())
     (made,) = [task["awx.awx.job_template"] for task in play["tasks"] if "awx.awx.job_template" in task]
     asked = {name: value for name, value in made.items() if name.startswith("ask_")}
     assert asked == {"ask_limit_on_launch": True, "ask_variables_on_launch": False}
@@ -71,11 +71,11 @@ def test_a_question_has_the_form_that_the_controller_accepts(question: dict[str,
 
 def test_the_example_has_all_settings_of_a_site() -> None:
     asked = set(re.findall(r"\b(gpu_awx_\w+)", (AWX / "job_templates.yml").read_text())) - {"gpu_awx_templates"}
-    assert set(yaml.safe_load((AWX / "site.yml.example").read_text())) == asked
+    assert set(yaml_load((AWX / "site.yml.example").read_text())) == asked
 
 
 def test_the_execution_environment_has_the_requirements_of_this_project() -> None:
-    definition = yaml.safe_load((AWX / "execution-environment.yml").read_text())
+    definition = yaml_load((AWX / "execution-environment.yml").read_text())
     assert definition["version"] == 3
     requirements = (AWX / definition["dependencies"]["python"]).resolve()
     assert requirements == ROOT / "requirements/runtime.txt"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready.catalog.data import REPOSITORIES
@@ -170,7 +171,7 @@ def test_installers_are_named_by_their_version(key: str) -> None:
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_every_flavour_of_a_branch_is_offered_or_declared_absent(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
-    listed = yaml.safe_load((ROOT / f"catalog/distros/{key}.yml").read_text())["driver_sources"][source]
+    listed = yaml_load((ROOT / f"catalog/distros/{key}.yml").read_text())["driver_sources"][source]
     absent = (listed.get("precompiled", {}) if kind == driver_sources.PRECOMPILED else {}).get("absent")
     absent = absent or listed.get("absent") or {}
     kernel = KERNELS.get(data["family"], KERNELS["rhel"])

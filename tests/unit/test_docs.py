@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog.settings import Settings
 from gpu_ready.explain import cli as explain
 from gpu_ready.lifecycle import variables
@@ -173,15 +173,15 @@ def mappings() -> Iterator[tuple[str, dict[str, Any]]]:
     """Return variables as the documents and examples set them: blocks of YAML, the inventories, lines to uncomment."""
     for page in PAGES:
         for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            given = yaml.safe_load(block)
+            given = yaml_load(block)
             if isinstance(given, dict) and set(given) <= known_names():
                 yield name_of(page), given
-    inventory = yaml.safe_load((ROOT / "inventory/gpu_hosts.example.yml").read_text())["all"]
+    inventory = yaml_load((ROOT / "inventory/gpu_hosts.example.yml").read_text())["all"]
     yield "gpu_hosts", inventory["vars"]
     for values in inventory["hosts"].values():
         yield "gpu_hosts", values or {}
     lines = re.findall(r"^# (\w+: .*)$", (ROOT / "inventory/group_vars/all.example.yml").read_text(), re.MULTILINE)
-    yield "all.example.yml", yaml.safe_load("\n".join(lines))
+    yield "all.example.yml", yaml_load("\n".join(lines))
     pull = (ROOT / "deploy/pull/gpu_hosts.example").read_text()
     yield "pull", dict(re.findall(r"(?:^|(?<= ))([a-z_]+)=(\S+)", pull, re.MULTILINE))
 

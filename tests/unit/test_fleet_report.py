@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tests.grid import sampled
 from tests.unit import chromium, fleet_reports
@@ -287,7 +287,7 @@ def test_the_newest_runs_of_each_playbook_are_kept_and_nothing_else_is_removed(t
 
 def test_the_plugin_and_its_documentation_have_the_same_options() -> None:
     text = (fleet_reports.ROOT / "library/gpu_report.py").read_text()
-    documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
+    documented = yaml_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
     plain = {
         name: {key: value for key, value in option.items() if key != "description"}
         for name, option in documented.items()

@@ -5,7 +5,7 @@ import shlex
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base import records, secret_values, validation
 from gpu_ready.catalog.settings import DEFAULTS, Settings
 from gpu_ready.containers import engine
@@ -216,9 +216,7 @@ def test_every_variable_of_every_role_is_tested() -> None:
     specified = {
         name
         for role in ROLES
-        for name in yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"].get(
-            "options"
-        )
+        for name in yaml_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"].get("options")
         or {}
     }
     tested = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
 from gpu_ready.verify import node_labels
@@ -107,7 +107,7 @@ def rendered(tmp_path: Path, **variables: Any) -> dict[str, Any]:
     given = {"gpu_kubernetes": "render", "gpu_kubernetes_directory": str(tmp_path / "out"), **variables}
     done = run_playbook(tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given))
     assert done.returncode == 2 and "not verified" in done.stdout, done.stdout + done.stderr
-    return {path.name: yaml.safe_load(path.read_text()) for path in sorted((tmp_path / "out").iterdir())}
+    return {path.name: yaml_load(path.read_text()) for path in sorted((tmp_path / "out").iterdir())}
 
 
 @pytest.mark.host_io
@@ -122,7 +122,7 @@ def test_the_manifests_are_valid(tmp_path: Path, device_list: str, sharing: str)
     assert ("device-plugin.yml" in files) == (sharing != "mps")
     (node,) = files["nodes.yml"]["items"]
     assert node["metadata"] == {"name": "node1.example.org", "labels": LABELS}
-    config = yaml.safe_load(files["device-plugin-config.yml"]["data"]["config.yaml"])
+    config = yaml_load(files["device-plugin-config.yml"]["data"]["config.yaml"])
     key = {"none": None, "time-slicing": "timeSlicing", "mps": "mps"}[sharing]
     assert list(config.get("sharing", {})) == ([key] if key else [])
     if key:

@@ -1,7 +1,7 @@
 """Dresses of lab hosts: every dress can be read, and agrees with the lab's mirror."""
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready_lab import dress, mirror, paths, rpms
 from gpu_ready_lab.say import LabError
 
@@ -58,7 +58,7 @@ def test_base_repositories_are_on_the_mirror(name: str) -> None:
 @pytest.mark.parametrize("name", RPM_NAMES)
 def test_os_release_has_what_real_ones_have(name: str) -> None:
     lines = (dress.read(name).os_release or "").splitlines()
-    values = {key: yaml.safe_load(value) for key, _, value in (line.partition("=") for line in lines)}
+    values = {key: yaml_load(value) for key, _, value in (line.partition("=") for line in lines)}
     assert {"NAME", "ID", "VERSION_ID", "PRETTY_NAME"} <= set(values)
     assert name == "centos7" or values["PLATFORM_ID"].startswith("platform:")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready_lab import check, fleet, inventory, paths
 
 ADDRESSES = {"a": "10.199.0.10", "b": "10.199.0.11"}
@@ -35,11 +35,11 @@ def test_variables_keep_their_types(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         '{name: x, hosts: {a: {distribution: debian12, vars: {cuda_toolkit_versions: ["12.10"], y: true}}}}'
     )
     inventory.write(read, {"a": "10.199.0.10"}, {"a": "ssh-ed25519 AAAA"}, {"gpu_ready_mirror": "http://m"})
-    assert yaml.safe_load((tmp_path / "x/host_vars/a.yml").read_text()) == {
+    assert yaml_load((tmp_path / "x/host_vars/a.yml").read_text()) == {
         "cuda_toolkit_versions": ["12.10"],
         "y": True,
     }
-    assert yaml.safe_load((tmp_path / "x/group_vars/gpu_hosts.yml").read_text()) == {"gpu_ready_mirror": "http://m"}
+    assert yaml_load((tmp_path / "x/group_vars/gpu_hosts.yml").read_text()) == {"gpu_ready_mirror": "http://m"}
 
 
 FLEET = fleet.parse(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import messages, xid
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -73,7 +73,7 @@ def test_cause_of_a_container_failure(code: int, text: str, cause: str) -> None:
 def corpus(kind: str) -> list[dict[str, Any]]:
     if not CORPUS.is_dir():
         return []
-    index = yaml.load((CORPUS / "index.yaml").read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    index = yaml_load((CORPUS / "index.yaml").read_text())
     entries = index if isinstance(index, list) else index["entries"]
     return [entry for entry in entries if entry["kind"] == kind]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import data
 from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import mirror, mirror_faults, mirror_server, packages
@@ -63,7 +63,7 @@ def test_every_dependency_is_in_the_mirror_or_in_debian(declared: Declared, dist
 
 
 def test_every_cudnn_of_the_catalog_is_served() -> None:
-    served = yaml.safe_load((mirror.DECLARATIONS / "downloads.yml").read_text())["cudnn"]["releases"]
+    served = yaml_load((mirror.DECLARATIONS / "downloads.yml").read_text())["cudnn"]["releases"]
     assert {release["version"] for release in served} == {release.version for release in catalog.cudnns()}
 
 

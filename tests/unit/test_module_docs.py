@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "library").glob("*.py"))
@@ -52,7 +52,7 @@ def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_documentation_equals_the_argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = constants(path)
-    documented = yaml.safe_load(texts["DOCUMENTATION"]).get("options") or {}
+    documented = yaml_load(texts["DOCUMENTATION"]).get("options") or {}
     spec = argument_spec(path, monkeypatch)
     assert set(documented) == set(spec)
     for name, option in spec.items():
@@ -66,21 +66,21 @@ def test_documentation_equals_the_argument_spec(path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_every_module_has_examples_and_returns(path: Path) -> None:
     texts = constants(path)
-    documentation = yaml.safe_load(texts["DOCUMENTATION"])
+    documentation = yaml_load(texts["DOCUMENTATION"])
     assert documentation["module"] == path.stem
     # A comma in a flow mapping ends the text: the rest becomes a key.
     parts = [*documentation["attributes"].values(), *(documentation.get("options") or {}).values()]
     known = {"support", "description", "type", "elements", "default", "choices", "required", "suboptions"}
     assert [sorted(set(part) - known) for part in parts if set(part) - known] == []
-    assert any(path.stem in task for task in yaml.safe_load(texts["EXAMPLES"]))
-    yaml.safe_load(texts["RETURN"])
+    assert any(path.stem in task for task in yaml_load(texts["EXAMPLES"]))
+    yaml_load(texts["RETURN"])
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 def test_argument_specs_equal_the_defaults(role: Path) -> None:
-    specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
+    specs = yaml_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
     path = role / "defaults/main.yml"
-    defaults = (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+    defaults = (yaml_load(path.read_text()) or {}) if path.exists() else {}
     declared = {name: option["default"] for name, option in specs["options"].items() if not option.get("required")}
     # A role has defaults of variables with its own prefix. Others are read with `| default`, or by a module that has them.
     assert {name: value for name, value in declared.items() if name.startswith(f"{role.name}_")} == defaults

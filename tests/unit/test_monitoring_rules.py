@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import messages_data, xid
 from gpu_ready.monitor import metrics
 
@@ -16,7 +17,7 @@ from plugins.fleet_report import metrics as report_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/monitoring/gpu-ready.rules.yml"
-GROUPS = yaml.safe_load(RULES.read_text())["groups"]
+GROUPS = yaml_load(RULES.read_text())["groups"]
 ALERTS = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule]
 HOST = 'job="node",instance="gpu1:9100"'
 GPU = HOST + ',gpu="0",uuid="GPU-1"'

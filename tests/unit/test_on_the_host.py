@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.cuda.cudnn import model as cudnn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ def section(heading: str) -> str:
 def servers() -> set[str]:
     """Every server from which the catalog downloads."""
     found = {urlsplit(cudnn.REDIST).netloc}
-    repositories = yaml.safe_load((ROOT / "catalog/repositories.yml").read_text())["repositories"]
+    repositories = yaml_load((ROOT / "catalog/repositories.yml").read_text())["repositories"]
     for one in repositories.values():
         found |= {urlsplit(one[key]).netloc for key in ("url", "key_url") if one.get(key)}
     for path in [*(ROOT / "catalog/distros").glob("*.yml"), ROOT / "catalog/cuda.yml"]:

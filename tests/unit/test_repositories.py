@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base import download, manifest, manifest_notes
 from gpu_ready.base.host import Host
 from gpu_ready.packaging import apt, openpgp, repositories, shipped_keys
@@ -100,7 +100,7 @@ def fingerprints(directory: Path) -> list[str]:
 
 
 def test_shipped_keys_are_those_that_the_catalog_pins() -> None:
-    pinned = yaml.safe_load((ROOT / "catalog/repositories.yml").read_text())["repositories"].values()
+    pinned = yaml_load((ROOT / "catalog/repositories.yml").read_text())["repositories"].values()
     names = {path.stem for path in (ROOT / "catalog/keys").glob("*.asc")}
     assert names == set(shipped_keys.KEYS) and names <= {one["fingerprint"] for one in pinned}
     for name in names:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import model as catalog
 from gpu_ready.plan import compose
 
@@ -17,7 +17,7 @@ STEP = re.compile(r"'(\w+\.\w+)' in gpu_plan_result\.todo")
 
 def roles() -> list[str]:
     """Return the roles of the playbook in its order."""
-    (play, *_) = yaml.safe_load((ROOT / "playbooks/provision.yml").read_text(encoding="utf-8"))
+    (play, *_) = yaml_load((ROOT / "playbooks/provision.yml").read_text(encoding="utf-8"))
     (everything,) = play["tasks"]
     *_, change = everything["block"]
     imported = [

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from jinja2 import nodes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ class Use(NamedTuple):
 
 def options(role: str) -> set[str]:
     """Return the variables in the argument spec of a role."""
-    specs = yaml.safe_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    specs = yaml_load((ROOT / f"roles/{role}/meta/argument_specs.yml").read_text(encoding="utf-8"))
     return {name for entry in specs["argument_specs"].values() for name in entry.get("options") or {}}
 
 
@@ -84,7 +84,7 @@ def uses(paths: Iterable[Path]) -> set[Use]:
     found: set[Use] = set()
     for path in paths:
         text, file = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
-        found |= set(names_in(text, file) if path.suffix == ".j2" else used_in(yaml.safe_load(text), file))
+        found |= set(names_in(text, file) if path.suffix == ".j2" else used_in(yaml_load(text), file))
     return found
 
 
@@ -110,7 +110,7 @@ def known() -> set[str]:
     """Return what is neither a variable of a user nor a mistake: Ansible's, and what the project sets itself."""
     found = set(ANSIBLE)
     for path in [*PLAYBOOKS, *(path for role in ROLES for path in files_of(role) if path.suffix == ".yml")]:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml_load(path.read_text(encoding="utf-8"))
         found |= {*set_in(content), *(content if path.parent.name == "vars" else ())}
     return found
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base import records
 from gpu_ready.catalog.data import REPOSITORIES
 from gpu_ready.packaging import manager
@@ -55,7 +55,7 @@ def tasks(value: Any) -> list[dict[str, Any]]:
 ALL = [
     (path, task)
     for path in dict.fromkeys(path.resolve() for path in TASKS)
-    for task in tasks(yaml.safe_load(path.read_text()))
+    for task in tasks(yaml_load(path.read_text()))
 ]
 SHELLS = {"raw": ["gpu_ready_python.find", "gpu_ready_python.install", "gpu_ready_python.find"]}
 """What a shell is given: scripts of python_scripts.py, whose quoting test_injection.py verifies."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base import managed_files
 from gpu_ready.driver import dkms, live_reload, service
 from gpu_ready.packaging import manager
@@ -35,7 +35,7 @@ READING = {"gpu_node_plan": "gpu_plan", "gpu_audit": "gpu_audit"}
 
 @pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
 def test_every_play_that_changes_hosts_has_a_time_limit(path: Path) -> None:
-    plays = [play for play in yaml.safe_load(path.read_text()) if play.get("become")]
+    plays = [play for play in yaml_load(path.read_text()) if play.get("become")]
     assert plays
     for play in plays:
         assert 0 < play["timeout"] <= LONGEST_S, play["name"]
@@ -51,11 +51,11 @@ def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
 
 def test_a_silent_host_holds_the_others_only_as_long_as_its_step_may_take() -> None:
     for name in LINEAR:
-        plays = [play for play in yaml.safe_load((ROOT / "playbooks" / name).read_text()) if play.get("become")]
+        plays = [play for play in yaml_load((ROOT / "playbooks" / name).read_text()) if play.get("become")]
         assert {play["timeout"] for play in plays} == {SHORT_S}, name
     found = {}
     for path in [*(ROOT / "roles").glob("*/tasks/*.yml"), ROOT / "playbooks/tasks/reboot.yml"]:
-        for task in tasks_of(yaml.safe_load(path.read_text())):
+        for task in tasks_of(yaml_load(path.read_text())):
             module = next((key.rpartition(".")[2] for key in task if key.rpartition(".")[2] in LONG), None)
             if module and path.parents[1].name != "gpu_upgrade":
                 found[f"{path.parents[1].name}: {task['name']}"] = (module, task.get("timeout"))
@@ -70,7 +70,7 @@ def test_the_limits_of_tasks_are_longer_than_those_of_the_programs_that_they_wai
 
 @pytest.mark.parametrize(("module", "role"), READING.items())
 def test_collecting_facts_has_a_shorter_one(module: str, role: str) -> None:
-    [task] = yaml.safe_load((ROOT / "roles" / role / "tasks/look.yml").read_text())
+    [task] = yaml_load((ROOT / "roles" / role / "tasks/look.yml").read_text())
     assert module in task and task["timeout"] == 900
 
 

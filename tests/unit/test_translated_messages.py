@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import installer_log, messages
 
 from tools import compile_catalog, translations
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = yaml.safe_load((ROOT / "catalog/translations.yml").read_text(encoding="utf-8"))["messages"]
+ROWS = yaml_load((ROOT / "catalog/translations.yml").read_text(encoding="utf-8"))["messages"]
 TEXTS = [(row, language, row[language]) for row in ROWS for language in translations.LANGUAGES if row.get(language)]
 ARGUMENTS = {"kernel_headers_missing": "linux-headers-6.1.0-9-amd64", "package_unknown": "nvidia-driver-580"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import settings
 from gpu_ready.lifecycle import bootstrap, variables
 
@@ -33,7 +33,7 @@ NEW = """
 
 
 def load(path: Path) -> Any:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml_load(path.read_text(encoding="utf-8"))
 
 
 def test_every_generated_file_is_current() -> None:
@@ -128,8 +128,8 @@ def test_values_are_written_as_yaml_reads_them() -> None:
         [1, "10%"],
         {"1.2": ["a"]},
     ):
-        assert yaml.safe_load(f"key: {compile_variables.flow(value)}") == {"key": value}
-        assert yaml.safe_load(f"[{compile_variables.flow(value)}]") == [value]
+        assert yaml_load(f"key: {compile_variables.flow(value)}") == {"key": value}
+        assert yaml_load(f"[{compile_variables.flow(value)}]") == [value]
 
 
 def test_no_playbook_repeats_a_default_with_another_value() -> None:
@@ -143,7 +143,7 @@ def test_no_playbook_repeats_a_default_with_another_value() -> None:
             name, literal = (match[1], match[2]) if match[1] else (match[3], match[4])
             if name in declared:
                 found += 1
-                assert yaml.safe_load(literal) == declared[name], (path, match[0])
+                assert yaml_load(literal) == declared[name], (path, match[0])
     assert found >= 4
 
 

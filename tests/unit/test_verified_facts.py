@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
 
@@ -30,7 +30,7 @@ def test_the_page_of_facts_is_current() -> None:
 
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none(distro: str) -> None:
-    source = yaml.safe_load((ROOT / f"catalog/distros/{distro}.yml").read_text())["driver_sources"]["cuda_repo"]
+    source = yaml_load((ROOT / f"catalog/distros/{distro}.yml").read_text())["driver_sources"]["cuda_repo"]
     present = {field for field in FIELDS if source.get(field)}
     named = [name.split() for name in source["verified"]]
     assert {field for field, *values in named if not values} == present

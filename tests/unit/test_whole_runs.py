@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from ansible import context
 from ansible.errors import AnsibleLookupError
+from ansible.module_utils.common.yaml import yaml_load
 from ansible.utils.context_objects import GlobalCLIArgs
 
 from plugins.lookup import gpu_ready_hosts
@@ -20,7 +20,7 @@ GROUPS = {"all": ["a1", "a2", "b1"], "ungrouped": [], "a": ["a1", "a2"]}
 PLAYS = [
     pytest.param(play, id=f"{path.stem}: {play['name']}")
     for path in sorted((ROOT / "playbooks").glob("*.yml"))
-    for play in yaml.safe_load(path.read_text())
+    for play in yaml_load(path.read_text())
     if "hosts" in play
 ]
 PARTS: dict[str, dict[str, object]] = {

@@ -62,8 +62,7 @@ LIBCUDA = paths.DATA / "vendor/libcuda.c"
 
 def _sources() -> list[Path]:
     """Return the files that host images are made of."""
-    directories = [path for name in ("host", "nvml") for path in (paths.DATA / name).iterdir()]
-    return sorted([*directories, LIBCUDA])
+    return [*paths.sources(paths.DATA / "host"), *paths.sources(paths.DATA / "nvml"), LIBCUDA]
 
 
 def _authority() -> bytes:

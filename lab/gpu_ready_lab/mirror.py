@@ -80,11 +80,7 @@ def _inputs() -> str:
         Path(__file__).with_name(f"{name}.py")
         for name in ("mirror", "packages", "apt_archive", "rpms", "downloads", "published")
     ]
-    for path in [
-        *sorted(DECLARATIONS.glob("*.yml")),
-        *sorted(p for p in packages.SOURCES.rglob("*") if p.is_file()),
-        *code,
-    ]:
+    for path in [*sorted(DECLARATIONS.glob("*.yml")), *paths.sources(packages.SOURCES), *code]:
         if path.exists():
             total.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()[:16]

@@ -368,7 +368,7 @@ def sources_of(files: Iterable[File]) -> bytes:
     """Digests of the sources that are compiled for these files."""
     used = {SOURCES / file.source for file in files if file.source}
     if any(file.module for file in files):
-        used |= {path for name in ("kernel", "kbuild") for path in (SOURCES / name).rglob("*") if path.is_file()}
+        used |= {path for name in ("kernel", "kbuild") for path in paths.sources(SOURCES / name)}
     return b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sorted(used))
 
 

@@ -23,6 +23,11 @@ def cache() -> Path:
     return Path(base) / "gpu-ready-lab"
 
 
+def sources(directory: Path) -> list[Path]:
+    """Return the files below a directory of the checkout, without the bytecode that Python keeps beside them."""
+    return sorted(path for path in directory.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+
+
 def fleet_directory(name: str) -> Path:
     """Return the directory with inventory, keys and ssh configuration of a fleet."""
     return REPO / ".lab" / name

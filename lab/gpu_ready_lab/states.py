@@ -83,11 +83,9 @@ def product_digest() -> str:
     total = hashlib.sha256()
     for name in PRODUCT:
         top = paths.REPO / name
-        files = [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.is_file())
-        for path in files:
-            if "__pycache__" not in path.parts:
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                total.update(f"{path.relative_to(paths.REPO)} {content}\n".encode())
+        for path in [top] if top.is_file() else paths.sources(top):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(f"{path.relative_to(paths.REPO)} {content}\n".encode())
     return total.hexdigest()
 
 

@@ -69,7 +69,7 @@ def _recipe(suite: str, packages: tuple[str, ...]) -> str:
     for path in sorted(
         [
             *(paths.DATA / "vm").glob("*"),
-            *(paths.DATA / "nvml").iterdir(),
+            *paths.sources(paths.DATA / "nvml"),
             images.LIBCUDA,
             paths.DATA / "host/after-dpkg",
             paths.DATA / "host/trust",
@@ -125,7 +125,7 @@ def modules() -> Path:
 def ensure_bus(suite: str, release: str, proxy: str | None) -> None:
     """Compile the simulated PCI bus for a kernel, unless the cache has it."""
     source = paths.DATA / "vm/pci"
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(source.iterdir()))).hexdigest()
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths.sources(source))).hexdigest()
     target = modules() / "pci" / release
     mark = target / "made-of"
     packed = target / "nouveau.ko.xz"  # as in kernels from Debian 13 on, with the only checksum that they support

@@ -32,8 +32,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
-@pytest.fixture(autouse=True)
-def no_manifest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def no_manifest_of_this_machine() -> Iterator[None]:
     """Fail a test whose code would write the manifest of the machine that runs the tests."""
     lock = manifest_notes.lock_manifest
 
@@ -41,7 +41,9 @@ def no_manifest_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         assert path != manifest.PATH, "this test writes " + path
         return lock(path, **limits)
 
-    monkeypatch.setattr(manifest_notes, "lock_manifest", refuse)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_notes, "lock_manifest", refuse)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -16,15 +16,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT = 600
+
+
+def find() -> str | None:
+    """Return the path of the browser that this machine has."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:
     """One page of a browser. ``console``: errors and warnings; ``requests``: every address that was asked for."""
 
     def __init__(self, directory: Path) -> None:
-        assert PROGRAM is not None
+        program = find()
+        assert program is not None
         read_commands, self.write = os.pipe()
         self.read, write_answers = os.pipe()
         os.set_inheritable(read_commands, True)
@@ -41,7 +47,7 @@ class Browser:
         # The descriptors must be 3 and 4 in the browser.
         shell = f'exec 3<&{read_commands} 4>&{write_answers}; exec "$@"'
         self.process = subprocess.Popen(
-            ["bash", "-c", shell, "sh", PROGRAM, "--remote-debugging-pipe", f"--user-data-dir={directory}", *flags],
+            ["bash", "-c", shell, "sh", program, "--remote-debugging-pipe", f"--user-data-dir={directory}", *flags],
             pass_fds=[read_commands, write_answers],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """Programs of the distribution that tests run for real."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,9 @@ def need_programs(needs: dict[str, str]) -> None:
     if missing and (os.geteuid() != 0 or not Path("/usr/bin/apt-get").exists()):
         pytest.skip(f"{', '.join(missing)}: not installed, and only root of a Debian or Ubuntu can install it")
     engine.need_packages(needs, "the unit tests")
+
+
+def need_on_path(program: str, package: str) -> None:
+    """As need_programs, for a program that may be anywhere on PATH; the package is Debian's."""
+    if not shutil.which(program):
+        need_programs({f"/usr/bin/{program}": package})

@@ -1,7 +1,6 @@
 """deploy/monitoring/gpu-ready.html, rendered by a real Prometheus with the rules and made-up nodes, in a real browser."""
 
 import http.server
-import shutil
 import socket
 import subprocess
 import threading
@@ -70,7 +69,7 @@ class Exporter(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def console(prometheus: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the console, once Prometheus has evaluated its rules on two nodes."""
     directory = tmp_path_factory.mktemp("prometheus")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -111,8 +110,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.host_io
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
-@pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium is installed (Debian: chromium)")
+@pytest.mark.usefixtures("browser")
 def test_the_console_in_a_browser(console: str, tmp_path: Path) -> None:
     rows = "[...document.querySelectorAll('table')].map((t) => [...t.rows].slice(1).map((r) => [...r.cells].map((c) => c.innerText.trim())))"
     with chromium.Browser(tmp_path / "profile") as browser:

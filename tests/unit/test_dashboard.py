@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -66,7 +65,7 @@ def test_the_data_source_is_a_variable() -> None:
     assert set(re.findall(r'"uid": "([^"]*)"', text)) == {"gpu-ready", "$source"}
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_prometheus_reads_every_query(tmp_path: Path) -> None:
     rules = [{"record": f"a:{n}", "expr": one.replace("$instance", ".*")} for n, one in enumerate(EXPRESSIONS)]
@@ -76,7 +75,7 @@ def test_prometheus_reads_every_query(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_prometheus_renders_the_console(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

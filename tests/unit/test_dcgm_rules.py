@@ -1,7 +1,6 @@
 """deploy/monitoring/dcgm.rules.yml: both worlds of names give the same values, and every fault its alert and no other."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ VALUES = {
     "memory_used_bytes": 512 << 20, "utilization_ratio": 0.61, "temperature_celsius": 40, "power_watts": 27.5,
     "sm_clock_hertz": 1590e6,
 }  # fmt: skip
-promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
 
 
 def series(values: dict[str, Any], labels: str = GPU) -> dict[str, str]:
@@ -72,7 +70,7 @@ def case(name: str, given: dict[str, str], expected: list[dict[str, Any]]) -> di
     return {"name": name, "interval": "1m", "input_series": rows, "promql_expr_test": expected}
 
 
-@promtool
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_both_worlds_of_names_give_the_same_values(tmp_path: Path) -> None:
     labels = 'instance="gpu1:9400",gpu="0",uuid="GPU-1"'
@@ -87,7 +85,7 @@ def test_both_worlds_of_names_give_the_same_values(tmp_path: Path) -> None:
     check([case(name, series(values), expected) for name, values in WORLDS.items()], tmp_path)
 
 
-@promtool
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_a_gpu_that_both_exporters_know_counts_once(tmp_path: Path) -> None:
     labels = 'instance="gpu1:9100",gpu="0",uuid="GPU-1"'
@@ -102,7 +100,7 @@ def test_a_gpu_that_both_exporters_know_counts_once(tmp_path: Path) -> None:
     check([case(name, series(values) | OURS, expected) for name, values in WORLDS.items()], tmp_path)
 
 
-@promtool
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_every_fault_raises_its_alert_and_no_other(tmp_path: Path) -> None:
     query = 'count by (alertname, severity) (ALERTS{alertstate="firing"})'

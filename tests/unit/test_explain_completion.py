@@ -87,7 +87,7 @@ def test_an_interactive_bash_completes_a_file_with_blanks(tmp_path: Path) -> Non
 
 
 @pytest.mark.host_io
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.usefixtures("zsh")
 @pytest.mark.parametrize("line", [line for line in CASES if " lo" not in line and "--json con" not in line])
 def test_zsh_completes(line: str, tmp_path: Path) -> None:
     words = line.split(" ")

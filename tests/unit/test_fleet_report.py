@@ -6,7 +6,6 @@ import dataclasses
 import html.parser
 import json
 import re
-import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -226,7 +225,7 @@ def test_metrics_of_an_audit() -> None:
 
 
 @pytest.mark.host_io
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.parametrize("kind", FLEETS)
 def test_promtool_accepts_the_metrics(kind: str) -> None:
     for fleet in (FLEETS[kind](), hostile(kind)):
@@ -378,7 +377,7 @@ def test_variables_of_a_group_say_where_the_files_go_whichever_host_is_the_first
 
 
 @pytest.mark.host_io
-@pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium is installed (Debian: chromium)")
+@pytest.mark.usefixtures("browser")
 def test_the_page_in_a_browser(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     visible = "[...document.querySelectorAll('tr[data-state]')].filter((row) => row.offsetHeight > 0).length"

@@ -27,7 +27,6 @@ UID = "8f0c6c1e-4f5b-4d6a-9b57-0d1a5f5e7a10"
 BROKEN = UID.replace("-", "_")
 HASH = "0123456789abcdef" * 2
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
-promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
 
 
 # ---- cgroups --------------------------------------------------------------------------------------------------------
@@ -193,7 +192,7 @@ def test_a_hostile_name_stays_inside_its_label(name: str, old: bool) -> None:
     assert max(map(len, hostile.splitlines())) < 2500
 
 
-@promtool
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 @pytest.mark.parametrize("name", ["train", *HOSTILE])
 def test_promtool_accepts_the_file(name: str) -> None:
@@ -498,6 +497,7 @@ def run_program(python: str, tmp_path: Path, library: Path, conf: Path, *words: 
     )
 
 
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: Path(path).name)
 def test_containers_and_pods_share_a_gpu(python: str, tmp_path: Path, library: Path, cgroups: Any) -> None:
@@ -525,8 +525,7 @@ def test_containers_and_pods_share_a_gpu(python: str, tmp_path: Path, library: P
     assert found[f"gpu_ready_gpu_row_remap_pending{{{gpu}}}"] == "1"
     assert found[f"gpu_ready_gpu_recovery_action{{{gpu}}}"] == "1"
     assert found['gpu_ready_gpu_mig_mode{gpu="1",uuid="GPU-2"}'] == "1"
-    if shutil.which("promtool"):
-        subprocess.run(["promtool", "check", "metrics"], input=out, text=True, check=True, timeout=60)
+    subprocess.run(["promtool", "check", "metrics"], input=out, text=True, check=True, timeout=60)
 
 
 @pytest.mark.host_io

@@ -1,7 +1,6 @@
 """deploy/monitoring: every fault raises its alert and no other, in the rule engine of Prometheus itself."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -168,7 +167,7 @@ FAULTS: dict[str, tuple[dict[str, str], set[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_every_fault_raises_its_alert_and_no_other(tmp_path: Path) -> None:
     tests = []
@@ -191,7 +190,7 @@ def test_every_fault_raises_its_alert_and_no_other(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.usefixtures("prometheus")
 @pytest.mark.host_io
 def test_the_sums_of_containers(tmp_path: Path) -> None:
     labels = 'job="node",instance="gpu1:9100",engine="docker",id="a1",container="train"'

@@ -16,29 +16,40 @@ MADE_FROM: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources, which all of these read."""
+    top = tmp_path_factory.mktemp("copy")
     for name in (*states.PRODUCT, "lab/gpu_ready_lab/data"):
-        source, target = paths.REPO / name, tmp_path / name
+        source, target = paths.REPO / name, top / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, target)
-    data = tmp_path / "lab/gpu_ready_lab/data"
-    monkeypatch.setattr(paths, "REPO", tmp_path)
+    return top
+
+
+@pytest.fixture
+def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    data = copied / "lab/gpu_ready_lab/data"
+    monkeypatch.setattr(paths, "REPO", copied)
     monkeypatch.setattr(paths, "DATA", data)
     monkeypatch.setattr(packages, "SOURCES", data / "vendor")
     monkeypatch.setattr(images, "LIBCUDA", data / "vendor/libcuda.c")
-    return tmp_path
+    return copied
 
 
 @pytest.mark.parametrize("what", MADE_FROM)
 def test_bytecode_beside_the_sources_changes_nothing(what: str, copy: Path) -> None:
     """Python leaves it wherever a program or a test imports a file of the lab."""
     before = MADE_FROM[what]()
-    for directory in [path for path in copy.rglob("*") if path.is_dir() and not path.is_symlink()]:
-        (directory / "__pycache__").mkdir()
-        (directory / "__pycache__/kernel.cpython-311.pyc").write_bytes(b"bytecode")
-    assert MADE_FROM[what]() == before
+    made = [path / "__pycache__" for path in copy.rglob("*") if path.is_dir() and not path.is_symlink()]
+    for directory in made:
+        directory.mkdir()
+        (directory / "kernel.cpython-311.pyc").write_bytes(b"bytecode")
+    try:
+        assert MADE_FROM[what]() == before
+    finally:
+        for directory in made:
+            shutil.rmtree(directory)

@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/lab
 # Some images set this. Without bytecode every run of a playbook compiles the plugins and the planner again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks types unit unit-a-k unit-l-z integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -26,13 +26,14 @@ demo: setup  ## a lab of simulated GPU hosts, provisioned by site.yml, and the t
 collection: setup  ## build the collection gpu_ready.nodes for ansible-galaxy, from the files that git tracks
 	@$(VENV)/python tools/build_collection.py
 
-test: check programs  ## lint, types, unit and integration tests
+test: check  ## lint, types, unit and integration tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target programs lint-playbooks
 	@$(MAKE) --no-print-directory integration
 
 check: dev  ## the fast tests, at once: lint, types, unit tests that start no program
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target unit-a-k unit-l-z lint-playbooks types lint-files
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target unit-a-k unit-l-z lint-changed types lint-files
 
-lint: lint-files lint-playbooks
+lint: lint-files lint-playbooks  ## all linters, over all files
 
 # A minute of CPU time, so only if something that ansible-lint reads was changed since it was clean.
 LINTED := .config ansible.cfg deploy galaxy.yml inventory library meta module_utils molecule playbooks plugins requirements roles site.yml
@@ -40,6 +41,12 @@ lint-playbooks: dev
 	@clean=build/ansible-lint-$$(find $(LINTED) -name __pycache__ -prune -o -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-16).clean; \
 	if [ ! -e "$$clean" ]; then $(VENV)/ansible-lint --offline && mkdir -p build && rm -f build/ansible-lint-*.clean && touch "$$clean"; fi
 	@echo "lint: ansible-lint (production): clean"
+
+# Of these, what is not in the last commit.
+lint-changed: dev
+	@changed=$$(git diff --name-only --diff-filter=d HEAD -- $(LINTED) && git ls-files --others --exclude-standard -- $(LINTED)) && \
+	if [ -n "$$changed" ]; then $(VENV)/ansible-lint --offline $$changed; fi
+	@echo "lint: ansible-lint (production) of what is not committed: clean"
 
 lint-files: dev
 	@$(VENV)/ruff check --quiet .

@@ -143,6 +143,8 @@ def test_time_slicing_offers_each_gpu_to_two_pods(plugin: Cluster) -> None:
     assert run.rc == 0, run.screen[-3000:]
     assert "8 GPUs allocatable" in run.screen and plugin.allocatable(FIRST) == 8
     assert plugin.labels(FIRST)["nvidia.com/gpu.product"] == "Tesla-T4-SHARED"
+    second = plugin.play("device_plugin", gpu_kubernetes_sharing="time-slicing")
+    assert second.rc == 0 and second.changed(FIRST) == second.changed(SECOND) == []
     plugin.pod("greedy", "Tesla-T4-SHARED", gpus=2)
     plugin.wait("greedy", "UnexpectedAdmissionError", "get", "pod", "--output=yaml")
     plugin.kubectl("delete", "pod", "greedy", "--wait=true")
@@ -227,9 +229,11 @@ def cdi(without: Cluster) -> Iterator[Cluster]:
 
 @pytest.mark.long
 def test_cdi_gives_pods_their_gpu_without_a_runtime_of_nvidia(cdi: Cluster) -> None:
-    run = cdi.play("device_plugin", "--limit", SECOND, gpu_kubernetes_device_list="cdi-annotations")
-    assert run.rc == 0, run.screen[-3000:]
-    assert "4 GPUs allocatable, 2 test pods see one verified GPU each" in run.screen
+    for changed in (True, False):
+        run = cdi.play("device_plugin", "--limit", SECOND, gpu_kubernetes_device_list="cdi-annotations")
+        assert run.rc == 0, run.screen[-3000:]
+        assert "4 GPUs allocatable, 2 test pods see one verified GPU each" in run.screen
+        assert bool(run.changed(SECOND)) == changed
     assert cdi.play("none", "--limit", SECOND).rc == 0 and cdi.owned() == []
 
 

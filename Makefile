@@ -76,9 +76,8 @@ unit-a-k: dev
 unit-l-z: dev
 	@$(VENV)/pytest -q -m "not host_io" tests/unit/test_[!a-k]*.py tests/corpus
 
-# Tests that share a run of Ansible or a built collection are of one group, for one process.
 programs: dev  ## the unit tests that start programs: Ansible, package managers, shells
-	@$(VENV)/pytest -q --numprocesses=3 --dist=loadgroup -m host_io $$(grep -l host_io tests/unit/test_*.py)
+	@$(VENV)/pytest -q --numprocesses=4 --dist=loadfile --no-loadscope-reorder -m host_io $$(grep -l host_io tests/unit/test_*.py)
 
 integration: dev  ## tests on lab hosts (root; starts the lab and stops its own hosts)
 	@$(VENV)/pytest -v --durations=25 -m "not alone" --numprocesses=3 --dist=loadfile --no-loadscope-reorder tests/integration

@@ -1,8 +1,43 @@
-"""Programs that several files of tests run for real, installed where they are missing."""
+"""Programs that several files of tests run for real, and how `make programs` shares out the tests that start programs."""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from tests.unit import chromium, real_programs
+
+TOGETHER = ("test_collection", "test_own_playbook")
+"""Files whose tests share a run of Ansible or a built collection: for one process.
+
+pytest-xdist's own mark for this (xdist_group, 3.8.0) has no effect with pytest 9.2, whose items have no _nodeid.
+"""
+WAITING = (
+    "test_interrupt",
+    "test_time_limits",
+    "test_hostile",
+    "test_two_controllers",
+    "test_operator_files",
+    "test_drain_play",
+)
+"""Files whose tests wait for long: begun first, they use the time in which others compute."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: (item.path.stem not in TOGETHER, item.path.stem not in WAITING))
+
+
+class Scheduler(LoadFileScheduling):
+    """Gives a worker a single test, or all of a file whose tests belong together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return super()._split_scope(nodeid) if Path(nodeid.partition("::")[0]).stem in TOGETHER else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler:
+    return Scheduler(config, log)
 
 
 @pytest.fixture(scope="session")

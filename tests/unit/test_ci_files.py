@@ -52,7 +52,9 @@ def test_both_run_make_check_and_a_fleet_only_where_docker_is_allowed() -> None:
     github = yaml_load((ROOT / ".github/workflows/check.yml").read_text())
     gitlab = yaml_load((ROOT / ".gitlab-ci.yml").read_text())
     for jobs in (github["jobs"], gitlab):
-        assert {"make check", "make lint-playbooks", "make programs"} <= {*texts(jobs["check"])} and "make demo" in texts(jobs["lab"])
+        assert {"make check", "make lint-playbooks", "make programs"} <= {
+            *texts(jobs["check"])
+        } and "make demo" in texts(jobs["lab"])
         assert any("make containers" in texts(job) for job in jobs.values())
         used = [target for text in texts(jobs) for target in re.findall(r"^make ([a-z-]+)$", text)]
         assert set(used) <= targets

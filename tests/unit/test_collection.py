@@ -40,7 +40,7 @@ TRAVEL = ("docs", "library", "meta", "module_utils", "playbooks", "plugins", "ro
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 
-pytestmark = [pytest.mark.host_io, pytest.mark.xdist_group("collection")]
+pytestmark = pytest.mark.host_io
 
 
 def ansible(program: str, *arguments: str, cwd: Path, installed: Path, **more: str) -> subprocess.CompletedProcess[str]:

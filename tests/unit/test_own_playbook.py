@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.lying_host import NOTHING_TO_DO, calls, make_liar, run_playbook
 
-pytestmark = [pytest.mark.host_io, pytest.mark.xdist_group("own_playbook")]
+pytestmark = pytest.mark.host_io
 
 
 def planned(todo: dict[str, Any], action: str | None = None, **more: Any) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def run(host, params, check):
     if changed and not check:
         contents = {path: after.encode("utf-8")}
         contents.update(dict.fromkeys(removed))
-        manifest_notes.note_files(host, contents)
+        manifest_notes.note_files(host, contents, generated=True)
         manifest_notes.make_parents(path)
         files.write_atomic(path, after.encode("utf-8"))
         for name in removed:

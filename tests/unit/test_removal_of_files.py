@@ -97,6 +97,19 @@ def test_the_newest_content_of_the_administrator_stays_and_ours_is_removed(
         assert all(one.startswith(str(file.path) + ": somebody ") for one in kept)
 
 
+@pytest.mark.parametrize("theirs", [None, b"before"])
+def test_a_generated_file_gets_what_was_there_before_and_no_version_in_between(
+    tmp_path: Path, theirs: bytes | None
+) -> None:
+    """A CDI specification that the toolkit's service wrote for an earlier driver names files that are missing."""
+    file = OneFile(tmp_path, theirs)
+    for content in (b"ours 1", b"of the toolkit's service", b"ours 2"):
+        if content.startswith(b"ours"):
+            manifest_notes.note_files(Host(), {str(file.path): content}, str(file.manifest), generated=True)
+        file.path.write_bytes(content)
+    assert file.uninstall() == [] and file.content == theirs
+
+
 def test_what_was_there_before_is_saved_where_the_present_file_is_kept(tmp_path: Path) -> None:
     file = OneFile(tmp_path, b"before")
     file.do("write")

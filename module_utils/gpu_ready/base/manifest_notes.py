@@ -16,27 +16,39 @@ LOCK_WAIT = 60.0
 
 
 def note_files(
-    host: Host, contents: Mapping[str, Optional[bytes]], path: str = PATH, *, mode: Optional[int] = None
+    host: Host,
+    contents: Mapping[str, Optional[bytes]],
+    path: str = PATH,
+    *,
+    mode: Optional[int] = None,
+    generated: bool = False,
 ) -> None:
     """Record files before they are written: what they are now, and what they will be.
 
     ``contents``: new content by path, None where the file is deleted. ``mode`` of a file that is written; None: the
-    mode that it has, 0644 for a new one, as files.write_atomic() does.
+    mode that it has, 0644 for a new one, as files.write_atomic() does. ``generated``: programs write such a file from
+    the state of the host, so a version that somebody wrote after gpu-ready is not worth restoring.
     """
     with lock_manifest(path):
         value = read(path)
         known = value.setdefault("files", {})
         for name, content in contents.items():
-            known[name] = record_write(host, name, content, mode, known.get(name))
+            known[name] = record_write(host, name, content, mode, known.get(name), generated)
         write_json_file(path, value)
 
 
 def record_write(
-    host: Host, name: str, content: Optional[bytes], mode: Optional[int], known: Optional[Dict[str, Any]]
+    host: Host,
+    name: str,
+    content: Optional[bytes],
+    mode: Optional[int],
+    known: Optional[Dict[str, Any]],
+    generated: bool = False,
 ) -> Dict[str, Any]:
     """The record of a file that is about to be written; ``known`` is its present record.
 
     Content that gpu-ready did not write is somebody's edit: uninstalling gives the file this content, not an older one.
+    A ``generated`` file gets its content from before gpu-ready.
     """
     data, now = host.read_bytes(name), read_state(host, name)
     entry = dict(known or {})
@@ -44,7 +56,7 @@ def record_write(
     edited = (
         written and not {"components", "sections"} & set(entry) and now.sha256 not in {one.sha256 for one in written}
     )
-    if known is None or edited:
+    if known is None or (edited and not generated):
         entry["before"] = None if data is None else base64.b64encode(data).decode("ascii")
         entry["mode"] = now.mode
     later = FileState(None, None, None)

@@ -29,7 +29,7 @@ GIVEN = {
 NO_METRICS: dict[str, list[str]] = {"gpu_monitoring": []}
 """The fleet file requests them for the first host."""
 MODES = {TRIXIE: "Disabled"}
-"""Debian's archive has the daemon in a version of its own: it is not installed, and the mode is left alone (docs/drivers.md)."""
+"""Debian's archive builds the daemon apart from the driver: it is not installed, and the mode is left alone (docs/drivers.md)."""
 MODE = "nvidia-smi --query-gpu=persistence_mode --format=csv,noheader"
 
 

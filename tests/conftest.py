@@ -1,5 +1,6 @@
 """What every test needs: the code under test as a host imports it, and the path of the shared corpus."""
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from hypothesis import settings
 settings.register_profile("gate", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("gate")
+# Thousands of collected tests stay until the end; by default the collector looks at all of them again and again.
+gc.set_threshold(50_000, 20, 100)
 # A shell starts what runs in the background with SIGINT ignored, and so would be all programs that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent

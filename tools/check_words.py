@@ -33,6 +33,8 @@ GAP = rf"(?=\W){MARGIN}\n?{MARGIN}"
 START = r"(?<![\w-])"
 FSTRING = re.compile(r"[rR]?[fF]")
 """Up to Python 3.11 an f-string is one token; what is between braces is code."""
+READ = {tokenize.COMMENT, tokenize.STRING, tokenize.NEWLINE, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+"""Tokens with words, and the end of a statement."""
 
 
 class Word(NamedTuple):
@@ -127,13 +129,13 @@ def python_prose(text: str) -> tuple[str, set[int]]:
     lines = [list(" " * len(line)) for line in text.split("\n")]
     source = text.split("\n")
     excluded: set[int] = set()
-    statement: set[int] = set()
-    marked = False
+    first, marked = 1, False
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        statement.update(range(token.start[0], token.end[0] + 1))
+        if token.type not in READ:
+            continue
         if token.type == tokenize.COMMENT and MARK in token.string:
             marked = True
-        if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
+        if token.type != tokenize.NEWLINE:
             for number in range(token.start[0], token.end[0] + 1):
                 start = token.start[1] if number == token.start[0] else 0
                 end = token.end[1] if number == token.end[0] else len(source[number - 1])
@@ -141,10 +143,10 @@ def python_prose(text: str) -> tuple[str, set[int]]:
                 if token.type == tokenize.STRING and FSTRING.match(token.string):
                     part = re.sub(r"\{[^{}]*\}", lambda match: " " * len(match.group()), part)
                 lines[number - 1][start:end] = part
-        if token.type == tokenize.NEWLINE:
+        else:
             if marked:
-                excluded |= statement
-            statement, marked = set(), False
+                excluded.update(range(first, token.end[0] + 1))
+            first, marked = token.end[0] + 1, False
     return "\n".join("" if number in excluded else "".join(line) for number, line in enumerate(lines, 1)), excluded
 
 

@@ -5,6 +5,7 @@ what the drain hook decides; `make campaign` also each further reason to refuse,
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -148,6 +149,35 @@ def test_time_slicing_offers_each_gpu_to_two_pods(plugin: Cluster) -> None:
     plugin.pod("greedy", "Tesla-T4-SHARED", gpus=2)
     plugin.wait("greedy", "UnexpectedAdmissionError", "get", "pod", "--output=yaml")
     plugin.kubectl("delete", "pod", "greedy", "--wait=true")
+
+
+@pytest.mark.long
+def test_pods_that_share_a_gpu_are_distinguished_in_the_metrics(plugin: Cluster) -> None:
+    """NVML's list of processes is the lab's; pods, their cgroups and the directories of their logs are the kubelet's."""
+    fleet, mib = plugin.fleet, 1 << 20
+    assert plugin.play("device_plugin", gpu_kubernetes_sharing="time-slicing").rc == 0
+    made = fleet.play("--limit", FIRST, extra={"gpu_monitoring": ["textfile"]})
+    assert made.rc == 0, made.screen[-3000:]
+    try:
+        uses = {"train": 4096, "infer": 512}
+        rows = []
+        for name, used in uses.items():
+            plugin.pod(name, "Tesla-T4-SHARED")
+            plugin.wait(name, "UUID: GPU-", "logs")
+            uid = plugin.get("pod", name)["metadata"]["uid"]
+            found = fleet.ssh(
+                FIRST, f"pgrep -x sleep | while read p; do ! grep -q {uid} /proc/$p/cgroup || echo $p; done"
+            )
+            rows.append(f"{int(found)}:{used}:20")
+        fleet.ssh(FIRST, f"printf '[gpu 0]\\nprocesses = {' '.join(rows)}\\n' >/etc/gpu-ready-lab/nvml-faults.conf")
+        program = "python3 -m gpu_ready_monitor.service monitoring.json --print"
+        shown = fleet.ssh(FIRST, f"cd /usr/local/lib/gpu-ready && {program}")
+        lines = re.findall(r'^gpu_ready_container_memory_used_bytes\{(.*gpu="0".*)\} (\d+)$', shown, re.MULTILINE)
+        pods = {re.sub(r'.*pod="([^"]*)".*', r"\1", labels): int(value) // mib for labels, value in lines}
+        assert pods == uses and all('namespace="default"' in labels for labels, _ in lines), shown
+    finally:
+        fleet.ssh(FIRST, "rm -f /etc/gpu-ready-lab/nvml-faults.conf")
+        assert fleet.play("--limit", FIRST).rc == 0
 
 
 @pytest.mark.long

@@ -42,7 +42,7 @@ lint-playbooks: dev
 	if [ ! -e "$$clean" ]; then $(VENV)/ansible-lint --offline && mkdir -p build && rm -f build/ansible-lint-*.clean && touch "$$clean"; fi
 	@echo "lint: ansible-lint (production): clean"
 
-# Of these, what is not in the last commit.
+# Of these, what is not in the last commit. After a change of its configuration, run lint-playbooks.
 lint-changed: dev
 	@changed=$$(git diff --name-only --diff-filter=d HEAD -- $(LINTED) && git ls-files --others --exclude-standard -- $(LINTED)) && \
 	if [ -n "$$changed" ]; then $(VENV)/ansible-lint --offline $$changed; fi

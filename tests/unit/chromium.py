@@ -20,7 +20,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT = 600
 
 
-def find() -> str | None:
+def find_browser() -> str | None:
     """Return the path of the browser that this machine has."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
@@ -29,7 +29,7 @@ class Browser:
     """One page of a browser. ``console``: errors and warnings; ``requests``: every address that was asked for."""
 
     def __init__(self, directory: Path) -> None:
-        program = find()
+        program = find_browser()
         assert program is not None
         read_commands, self.write = os.pipe()
         self.read, write_answers = os.pipe()

@@ -49,7 +49,7 @@ def prometheus() -> None:
 @pytest.fixture(scope="session")
 def browser() -> None:
     """A Chromium, or a Chrome."""
-    if chromium.find() is None:
+    if chromium.find_browser() is None:
         real_programs.need_on_path("chromium", "chromium")
 
 

@@ -26,6 +26,13 @@ options:
     type: list
     elements: str
     required: true
+  taints:
+    description:
+      - Effect of the taint C(nvidia.com/gpu=present) for each node, by its name; V(none) removes it.
+      - Other taints stay. One of that key and effect that somebody else set serves as it is, and is never removed.
+      - With O(state=absent) the taint is removed from O(nodes).
+    type: dict
+    default: {}
   kubectl:
     description: Name or path of kubectl.
     type: str
@@ -50,6 +57,7 @@ EXAMPLES = r"""
     nodes: [gpu1]
     objects:
       - {apiVersion: v1, kind: Node, metadata: {name: gpu1, labels: {nvidia.com/gpu.present: "true"}}}
+    taints: {gpu1: NoSchedule}
   delegate_to: localhost
 
 - name: Remove everything of gpu-ready from two nodes
@@ -63,7 +71,7 @@ objects:
   returned: success
   type: list
   elements: str
-  sample: [DaemonSet kube-system/gpu-ready-device-plugin, Node gpu1]
+  sample: [DaemonSet kube-system/gpu-ready-device-plugin, Node gpu1, Taints of Node gpu1]
 kept_for:
   description: Other nodes with labels of gpu-ready, for which its objects stay; with state absent.
   returned: success
@@ -72,7 +80,7 @@ kept_for:
 """
 
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.cluster import conflicts, objects
+from ..module_utils.gpu_ready.cluster import conflicts, objects, taints
 from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 
 ARGUMENT_SPEC = dict(
@@ -80,6 +88,7 @@ ARGUMENT_SPEC = dict(
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "objects": {"type": "list", "elements": "dict", "default": []},
         "nodes": {"type": "list", "elements": "str", "required": True},
+        "taints": {"type": "dict", "default": {}},
     },
     **ACCESS_SPEC,
 )
@@ -91,8 +100,10 @@ def run(host, params, check):
     if params["state"] == "present":
         conflicts.refuse(kubectl, params["nodes"])
         changes = objects.apply(kubectl, params["objects"], check)
+        changes += taints.apply(kubectl, params["taints"], check)
     else:
         changes, kept_for = objects.remove(kubectl, params["nodes"], check)
+        changes += taints.apply(kubectl, dict.fromkeys(params["nodes"], taints.NONE), check)
     return {
         "changed": bool(changes),
         "objects": [one.name for one in changes],

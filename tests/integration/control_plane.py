@@ -111,6 +111,11 @@ class Cluster:
         found = self.get("node", node)["metadata"]["labels"]
         return {name: value for name, value in found.items() if name.startswith("nvidia.com/")}
 
+    def taints(self, node: str) -> list[str]:
+        """Return the taints of a node as kubectl writes them."""
+        found = self.get("node", node)["spec"].get("taints") or []
+        return [f"{one['key']}={one.get('value', '')}:{one['effect']}" for one in found]
+
     def allocatable(self, node: str) -> int:
         return int(self.get("node", node)["status"]["allocatable"].get("nvidia.com/gpu", 0))
 

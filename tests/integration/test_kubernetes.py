@@ -12,6 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from gpu_ready.base.host import Host
+from gpu_ready.cluster import taints
+from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 from gpu_ready.drain.journal import DrainError
 from gpu_ready_lab import cluster
 
@@ -178,6 +181,46 @@ def test_pods_that_share_a_gpu_are_distinguished_in_the_metrics(plugin: Cluster)
     finally:
         fleet.ssh(FIRST, "rm -f /etc/gpu-ready-lab/nvml-faults.conf")
         assert fleet.play("--limit", FIRST).rc == 0
+
+
+@pytest.mark.long
+def test_the_taint_keeps_other_pods_away_and_leaves_the_taints_of_others(plugin: Cluster) -> None:
+    plugin.kubectl("taint", "node", FIRST, "example.com/team=kept:PreferNoSchedule")
+    plugin.kubectl("taint", "node", SECOND, "nvidia.com/gpu=team:NoSchedule")
+    kept, foreign = (plugin.taints(node) for node in NODES)
+    try:
+        shown = plugin.play("device_plugin", "--check", "--diff", gpu_kubernetes_taint="NoSchedule")
+        assert shown.rc == 0 and "Taints of Node kube-1" in shown.screen and plugin.taints(FIRST) == kept
+        for changed in (True, False):
+            run = plugin.play("device_plugin", gpu_kubernetes_taint="NoSchedule")
+            assert run.rc == 0 and bool(run.changed(FIRST)) == changed, run.screen[-3000:]
+            assert "2 test pods see one verified GPU each" in run.screen
+            assert plugin.taints(FIRST) == [*kept, "nvidia.com/gpu=present:NoSchedule"]
+            assert plugin.taints(SECOND) == foreign
+        plugin.pod("other", "Tesla-T4")
+        plugin.wait("other", "had taint {nvidia.com/gpu: present}", "get", "pod", "--output=yaml")
+        assert plugin.play("none").rc == 0
+        assert [plugin.taints(node) for node in NODES] == [kept, foreign]
+    finally:
+        plugin.kubectl("taint", "node", FIRST, "example.com/team-")
+        plugin.kubectl("taint", "node", SECOND, "nvidia.com/gpu-")
+
+
+def test_a_taint_is_written_only_for_the_version_of_the_node_that_was_read(kube: Cluster) -> None:
+    """409 for another resourceVersion (kubernetes.io/docs/reference/using-api/api-concepts): it is read again."""
+    access = Kubectl(Host(), KubectlAccess(str(cluster.kubectl()), str(kube.users["kubernetes"])))
+    (read,) = access.get("node", SECOND)
+    kube.kubectl("taint", "node", SECOND, "example.com/team=kept:PreferNoSchedule")
+    try:
+        after = taints.Taints.read(read).change("PreferNoSchedule")
+        assert not taints.write(access, read, after)
+        assert taints.apply_to(access, read, "PreferNoSchedule", check=False)
+        both = ["example.com/team=kept:PreferNoSchedule", "nvidia.com/gpu=present:PreferNoSchedule"]
+        assert kube.taints(SECOND) == both
+        assert taints.apply(access, {SECOND: "none"}, check=False) and kube.taints(SECOND) == both[:1]
+        assert taints.ANNOTATION not in kube.get("node", SECOND)["metadata"]["annotations"]
+    finally:
+        kube.kubectl("taint", "node", SECOND, "example.com/team-")
 
 
 @pytest.mark.long

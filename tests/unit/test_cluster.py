@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
-from gpu_ready.cluster import conflicts, device_plugin, kubectl, objects, operator, pods, verify_pods
+from gpu_ready.cluster import conflicts, device_plugin, kubectl, objects, operator, pods, taints, verify_pods
 from gpu_ready.cluster.verify_pods import NodeRequest
 
 GPUS = [f"GPU-11111111-2222-3333-4444-55555555555{n}" for n in range(2)]
@@ -240,6 +241,85 @@ def test_only_what_the_objects_say_is_a_change() -> None:
     assert objects.find_changes([live], [after]) == []
     (change,) = objects.find_changes([live], [after | {"metadata": {"name": "n1", "labels": {"a": "2"}}}])
     assert change.name == "Node n1" and change.before["metadata"]["labels"] == {"a": "1"}
+
+
+OTHER = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": "2026-11-01T00:00:00Z"}
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+PREFERENCE = TAINT | {"effect": "PreferNoSchedule"}
+FOREIGN_TAINT = TAINT | {"value": "true"}
+
+
+@pytest.mark.parametrize(
+    ("found", "own", "effect", "expected", "owned"),
+    [
+        ([], "", "none", [], ""),
+        ([], "", "NoSchedule", [TAINT], "NoSchedule"),
+        ([OTHER], "", "NoSchedule", [OTHER, TAINT], "NoSchedule"),
+        ([TAINT, OTHER], "NoSchedule", "NoSchedule", [TAINT, OTHER], "NoSchedule"),
+        ([TAINT, OTHER], "NoSchedule", "PreferNoSchedule", [OTHER, PREFERENCE], "PreferNoSchedule"),
+        ([TAINT, OTHER], "NoSchedule", "none", [OTHER], ""),
+        ([TAINT], "", "none", [TAINT], ""),
+        ([TAINT], "", "NoSchedule", [TAINT], ""),
+        ([FOREIGN_TAINT], "", "NoSchedule", [FOREIGN_TAINT], ""),
+        ([FOREIGN_TAINT], "", "PreferNoSchedule", [FOREIGN_TAINT, PREFERENCE], "PreferNoSchedule"),
+        ([FOREIGN_TAINT], "NoSchedule", "none", [FOREIGN_TAINT], ""),
+        ([FOREIGN_TAINT], "NoSchedule", "NoSchedule", [FOREIGN_TAINT], ""),
+        ([OTHER], "NoSchedule", "none", [OTHER], ""),
+        ([OTHER], "NoSchedule", "NoSchedule", [OTHER, TAINT], "NoSchedule"),
+    ],
+)  # fmt: skip
+def test_only_the_taint_of_gpu_ready_is_set_and_removed(
+    found: list[Any], own: str, effect: str, expected: list[Any], owned: str
+) -> None:
+    after = taints.Taints(found, own).change(effect)
+    assert after == taints.Taints(expected, owned)
+    assert after.change(effect) == after
+
+
+class ChangingNode(RecordingKubectl):
+    """A node that something else writes between each of ``changes`` reads and the write after it."""
+
+    def __init__(self, changes: int) -> None:
+        super().__init__()
+        self.changes = changes
+        self.stored: dict[str, Any] = {"metadata": {"name": "n1", "resourceVersion": "0"}, "spec": {}}
+
+    def run(self, words: list[str], limit: float = kubectl.LIMIT) -> Result:
+        self.calls.append(words)
+        if words[0] == "get":
+            return Result(0, json.dumps({"kind": "NodeList", "items": [self.stored]}), "")
+        if self.changes:
+            self.changes -= 1
+            version = str(self.changes + 100)
+            self.stored = {"metadata": {"name": "n1", "resourceVersion": version}, "spec": {"taints": [OTHER]}}
+        (patch,) = (json.loads(word.partition("=")[2]) for word in words if word.startswith("--patch="))
+        if patch["metadata"]["resourceVersion"] != self.stored["metadata"]["resourceVersion"]:
+            return Result(1, "", "Error from server (Conflict): the object has been modified")
+        self.stored["spec"] = patch["spec"]
+        return Result(0, "", "")
+
+
+def test_a_taint_that_somebody_adds_in_the_meantime_stays() -> None:
+    node = ChangingNode(changes=2)
+    (change,) = taints.apply(node, {"n1": "NoSchedule", "n2": "NoSchedule"}, check=False)
+    assert change.name == "Taints of Node n1" and node.stored["spec"]["taints"] == [OTHER, TAINT]
+    assert [words[0] for words in node.calls] == ["get", "patch"] * 3
+
+
+def test_a_node_that_changes_again_and_again_is_named() -> None:
+    with pytest.raises(GpuReadyError, match="the node n1 changed during each of 5 tries to write its taints"):
+        taints.apply(ChangingNode(changes=9), {"n1": "NoSchedule"}, check=False)
+
+
+def test_check_mode_shows_the_taint_and_writes_nothing() -> None:
+    node = ChangingNode(changes=0)
+    (change,) = taints.apply(node, {"n1": "NoSchedule"}, check=True)
+    assert change.after["spec"]["taints"] == [TAINT] and node.stored["spec"] == {}
+
+
+def test_an_effect_that_ends_running_pods_is_refused() -> None:
+    with pytest.raises(GpuReadyError, match="gpu_kubernetes_taint: NoExecute is not one of none, NoSchedule"):
+        taints.apply(ChangingNode(changes=0), {"n1": "NoExecute"}, check=True)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ WRONG: tuple[dict[str, Any], ...] = (
     {"metadata": {"labels": 7}}, {"metadata": {"name": "n1", "annotations": [7]}}, {"spec": None}, {"status": 7},
     {"status": {"conditions": {"type": "Ready"}}}, {"status": {"containerStatuses": [7]}}, {"spec": {"containers": 7}},
     {"status": {"containerStatuses": [{"state": {"waiting": "x"}}]}}, {"spec": {"selector": "x"}}, {},
+    {"spec": {"taints": ["x"]}},
 )  # fmt: skip
 """Objects of another form than those of Kubernetes."""
 

@@ -104,9 +104,11 @@ def rendered(tmp_path: Path, **variables: Any) -> dict[str, Any]:
     failed = {"gpu_kubernetes_labels": {"failed": True, "msg": "not verified"}}
     hosts = {"n1": make_liar(tmp_path, "n1", answers), "n2": make_liar(tmp_path, "n2", failed)}
     hosts["n1"]["gpu_kubernetes_node"] = "node1.example.org"
+    hosts["n1"]["gpu_kubernetes_taint"] = "NoSchedule"
     given = {"gpu_kubernetes": "render", "gpu_kubernetes_directory": str(tmp_path / "out"), **variables}
     done = run_playbook(tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given))
     assert done.returncode == 2 and "not verified" in done.stdout, done.stdout + done.stderr
+    assert "kubectl taint node node1.example.org nvidia.com/gpu=present:NoSchedule --overwrite" in done.stdout
     return {path.name: yaml_load(path.read_text()) for path in sorted((tmp_path / "out").iterdir())}
 
 

@@ -16,6 +16,8 @@ LIMIT = 60.0
 """Seconds for one answer of the API server."""
 LIMIT_PER_OBJECT = 10.0
 """Seconds more for each object: kubectl sends one request after the other."""
+TRIES = 5
+"""How often an object is read and written that something else changes, too."""
 LONGEST_REASON = 400
 LONGEST_ERROR = 1 << 16
 """Characters of an error in which the reason is searched for."""
@@ -34,6 +36,7 @@ OBJECTS: List[Value] = [{}]
 FORM: Value = {
     "metadata": {"labels": VALUES, "annotations": VALUES, "managedFields": OBJECTS},
     "spec": {
+        "taints": OBJECTS,
         "containers": [{"resources": {"limits": VALUES}}],
         "selector": {"matchLabels": VALUES},
         "template": {"spec": {"containers": OBJECTS}},
@@ -51,6 +54,9 @@ MOST_VALUES = 10_000_000
 FORBIDDEN = re.compile(r" is forbidden: User ")
 """The server's message about a missing right (forbiddenMessage in responsewriters/errors.go of k8s.io/apiserver), which
 is all that kubectl drain prints of a refused eviction. Evictions in a namespace that ends are forbidden, too."""
+CONFLICT = re.compile(r"\bConflict\b|object has been modified")
+"""The server's answer to a write of another version than the present one (409 in
+kubernetes.io/docs/reference/using-api/api-concepts)."""
 UNREACHABLE = re.compile(
     r"^(?!.*Internal error occurred).*(?:was refused - did you specify|connection refused|connection reset"
     r"|no route to host|handshake timeout|i/o timeout|\bEOF\b|\(ServiceUnavailable\)|\(Timeout\)"

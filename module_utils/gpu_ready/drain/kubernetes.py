@@ -10,13 +10,12 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..base.host import Result
 from ..base.json_file import parse_json
-from ..cluster.kubectl import FORBIDDEN, LIMIT, UNREACHABLE, Kubectl, NoAnswer
+from ..cluster.kubectl import CONFLICT, FORBIDDEN, LIMIT, TRIES, UNREACHABLE, Kubectl, NoAnswer
 from .hook import Away, DrainDecision, NodeHook, Values, one_line
 from .journal import DrainError
 
 ANNOTATION = "gpu-ready/drained"
 """On a node that gpu-ready cordoned; its value is the reason."""
-TRIES = 5
 NAMED_PODS = 5
 TIMEOUT = re.compile(
     r"global timeout reached|drain did not complete within|timed out waiting|context deadline exceeded"
@@ -26,7 +25,6 @@ FROM_SERVER = re.compile(r"Error from server \(\w+\): (.*)$")
 BARE_PODS = re.compile(r"\(use --force to override\)")
 OTHER_PODS = re.compile(r"\(use --(?!force )[a-z-]+ to override\)")
 """What kubectl drain says of pods that it does not delete (k8s.io/kubectl/pkg/drain/filters.go)."""
-CONFLICT = re.compile(r"\bConflict\b|object has been modified")
 BUDGET = "disruption budget"
 STARTING = re.compile(FORBIDDEN.pattern + "|the server doesn't have a resource type")
 """What a server that has just started says until it has read the roles: it allows nobody anything, the list of its

@@ -180,8 +180,9 @@ class Fleet:
             wrapper.chmod(0o755)
             env = environment()
             env |= {
-                "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests/integration/callback_plugins"),
-                "ANSIBLE_CALLBACKS_ENABLED": "record,moment" if moments else "record",
+                "ANSIBLE_CALLBACK_PLUGINS": f"{ROOT}/tests/integration/callback_plugins:{ROOT}/tests/callback_plugins",
+                "ANSIBLE_CALLBACKS_ENABLED": "record,built_modules" + (",moment" if moments else ""),
+                "GPU_READY_TEST_MODULES": str(ROOT / "build/test_modules"),
                 "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),

@@ -170,6 +170,11 @@ def run_playbook(
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables, "children": groups or {}}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
+    environment |= {
+        "ANSIBLE_CALLBACK_PLUGINS": f"{root}/plugins/callback:{ROOT}/tests/callback_plugins",
+        "ANSIBLE_CALLBACKS_ENABLED": "built_modules",
+        "GPU_READY_TEST_MODULES": str(ROOT / "build/test_modules"),
+    }
     try:
         return subprocess.run(
             [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],

@@ -64,6 +64,8 @@ class FunctionFacts(NamedTuple):
     what: str = ""
 
 
+FOREIGN_DRIVERS = ("vfio-pci", "pci-stub", "xen-pciback")
+"""Of GPUs that virtual machines have, or may get."""
 FABRIC_MODULES = ("mlx5_ib", "ib_umad")
 """Kernel modules through which the fabric manager reaches NVLink 5 switches, in order of loading."""
 
@@ -113,6 +115,11 @@ class BaseFacts(NamedTuple):
     other_functions: List[FunctionFacts] = []
     nouveau: NouveauFacts = NouveauFacts()
     disk: Dict[str, Optional[int]] = {}
+
+    @property
+    def served_gpus(self) -> List[GpuFacts]:
+        """The GPUs that the host drives itself, without those that virtual machines have."""
+        return [gpu for gpu in self.gpus if gpu.driver not in FOREIGN_DRIVERS]
 
 
 # ---- packages ------------------------------------------------------------------------------------------------------
@@ -556,6 +563,12 @@ class Facts(NamedTuple):
     verified: Optional[VerifiedFacts] = None
     upgrade: Optional[UpgradeJournal] = None
     drained: bool = False
+
+    @property
+    def cudnn_versions(self) -> Optional[str]:
+        """The versions of cuDNN in all toolkits, as reports show them; None for none."""
+        found = {entry.version or entry.package for entry in self.cudnn.values()}
+        return ", ".join(sorted(version for version in found if version)) or None
 
 
 def to_json(facts: Facts) -> Dict[str, object]:

@@ -16,7 +16,7 @@ from . import dcgm, in_use, monitoring, node_exporter, parts, repository, verifi
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
-from .driver import activation, candidates, parameters, services
+from .driver import activation, parameters, services
 from .driver import choose as driver
 from .driver.refusals import managed_host
 from .model import (
@@ -77,7 +77,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     managed = managed_host(facts.base.managed_by, always=True)
     if managed and settings.nvidia_driver_source != "none":
         return Plan(True, managed.message, refusals=[managed])
-    if not candidates.served_gpus(facts):
+    if not facts.base.served_gpus:
         return Plan(False, nothing_to_do(facts))
     unknown_kubelet = kubernetes.unknown_kubelet(facts, settings)
     settings = kubernetes.resolve_engines(facts, settings)
@@ -206,7 +206,7 @@ def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[Verif
         return None
     expect = VerifyExpectation(
         driver=DriverTarget(chosen.branch, chosen.version, chosen.flavour),
-        gpus=[gpu.address for gpu in candidates.served_gpus(facts)],
+        gpus=[gpu.address for gpu in facts.base.served_gpus],
         runtime=choices.runtime,
         engines=choices.engines,
         parameters=choices.parameters,
@@ -256,16 +256,11 @@ def report_row(facts: Facts, decided: Plan) -> ReportRow:
         driver_loaded=state.loaded.version if state.loaded else None,
         driver_userspace=", ".join(state.userspace) or None,
         cuda=", ".join(toolkit.version for toolkit in facts.cuda.toolkits) or None,
-        cudnn=cudnn_versions(facts),
+        cudnn=facts.cudnn_versions,
         docker_runtime=container.mode if container else None,
         verified=record.time if record and current else None,
         why=decided.summary,
     )
-
-
-def cudnn_versions(facts: Facts) -> Optional[str]:
-    found = {entry.version or entry.package for entry in facts.cudnn.values()}
-    return ", ".join(sorted(version for version in found if version)) or None
 
 
 def distribution_name(base: BaseFacts) -> str:

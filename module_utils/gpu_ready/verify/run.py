@@ -10,7 +10,6 @@ from ..containers import engine as engines
 from ..diagnostics import kernel_log, xid
 from ..facts import collect, driver_origin, verified
 from ..facts.model import VerifiedFacts
-from ..plan import compose
 from ..plan.model import VerifyExpectation
 from . import compute, frameworks, nvml, requirement
 from . import container as containers
@@ -195,7 +194,7 @@ def report_row(done: Verification) -> Dict[str, Optional[str]]:
         "driver_loaded": loaded.version if loaded else None,
         "driver_userspace": ", ".join(facts.driver.userspace) or None,
         "cuda": ", ".join(toolkit.version for toolkit in facts.cuda.toolkits) or None,
-        "cudnn": compose.cudnn_versions(facts),
+        "cudnn": facts.cudnn_versions,
         "docker_runtime": done.evidence.expect.mode,
         "verified": done.record.time if done.verdict.ok else None,
         "why": "verified" if done.verdict.ok else "; ".join(done.record.reasons),

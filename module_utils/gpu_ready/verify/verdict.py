@@ -5,7 +5,6 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..containers import engine as engines
 from ..diagnostics import messages, xid
 from ..facts.model import CdiSpecFacts, DriverFacts
-from ..plan.driver import candidates as plan_candidates
 from ..plan.driver import parameters
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
@@ -153,7 +152,7 @@ def explain_other_driver(state: DriverFacts, loaded: str) -> Tuple[str, str]:
 
 def check_gpus(evidence: Evidence) -> List[Check]:
     """PCI bus, plan and NVML list the same GPUs."""
-    served = sorted(gpu.address for gpu in plan_candidates.served_gpus(evidence.facts))
+    served = sorted(gpu.address for gpu in evidence.facts.base.served_gpus)
     checks = []
     planned = sorted(evidence.expect.gpus)
     if planned:

@@ -5,7 +5,6 @@ from typing import List, NamedTuple, Optional
 from ...catalog.settings import Settings
 from ...containers import cdi, driver_volume
 from ...facts.model import CdiSpecFacts, Facts
-from ..driver import candidates
 from ..model import Choices, Refusal
 from . import cdi_versions
 from .model import CdiSpecParams, SupportFile
@@ -112,7 +111,7 @@ def driver_changes(choices: Choices) -> bool:
 
 
 def native_files(facts: Facts, mode: str) -> List[SupportFile]:
-    files = [SupportFile(cdi.BOOT_NODES, cdi.format_boot_nodes(len(candidates.served_gpus(facts))), "0644")]
+    files = [SupportFile(cdi.BOOT_NODES, cdi.format_boot_nodes(len(facts.base.served_gpus)), "0644")]
     if mode == NATIVE:
         files.append(SupportFile(driver_volume.HELPER, driver_volume.HELPER_TEXT, "0755"))
     return files

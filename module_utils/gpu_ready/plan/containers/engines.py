@@ -7,7 +7,6 @@ from ...containers import cdi
 from ...containers import names as engines
 from ...containers.containerd import config
 from ...facts.model import Facts
-from ..driver import candidates
 from ..model import Choices, Decision, EnginesChoice, Notice, Refusal, Step
 from . import cdi_spec, containerd, crio, docker, docker_packages, kubernetes, podman, runtime
 from .daemon_json_keys import TOOLKIT
@@ -82,7 +81,7 @@ def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> T
         # This plan installs it, and with it nvidia-ctk and, from 1.18 on, the service that refreshes the specification.
         programs = dict(facts.runtime.programs, **{"nvidia-ctk": "/usr/bin/nvidia-ctk"})
         facts = facts._replace(runtime=facts.runtime._replace(programs=programs, refresh=True))
-    units = cdi.format_nodes_unit(len(candidates.served_gpus(facts)))
+    units = cdi.format_nodes_unit(len(facts.base.served_gpus))
     files = [SupportFile(path, content, "0644") for path, content in sorted(units.items())]
     spec = cdi_spec.decide(
         facts, settings, choices, cdi_spec.NATIVE if mode == cdi_spec.NATIVE else cdi_spec.CDI, files

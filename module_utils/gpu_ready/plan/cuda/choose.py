@@ -9,7 +9,6 @@ from ...catalog.settings import Settings
 from ...cuda import toolkit as toolkit_names
 from ...facts.model import Facts, ToolkitFacts
 from .. import repository
-from ..driver.candidates import served_gpus
 from ..model import Choices, CudaChoice, Decision, Notice, Refusal, RepositoryParams, Step, ToolkitChoice
 from . import requests, steps
 from .requests import NONE, RUNFILE, ToolkitRequest
@@ -126,7 +125,7 @@ def gpus_by_compute(facts: Facts) -> Dict[str, str]:
     Cards that the catalog does not know limit nothing, nor do those that are passed to virtual machines.
     """
     found: Dict[str, str] = {}
-    for card in served_gpus(facts):
+    for card in facts.base.served_gpus:
         known = catalog.gpu(card.device)
         if known is not None:
             found.setdefault(known.compute or "0", card.name)

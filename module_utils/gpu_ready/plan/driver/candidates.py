@@ -13,7 +13,6 @@ from ...facts.model import Facts, GpuFacts
 
 OPEN_FOR_ALL = 560
 """First branch whose open module drives GeForce and workstation gpus as well as data-centre ones by default."""
-FOREIGN_DRIVERS = ("vfio-pci", "pci-stub", "xen-pciback")
 OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
 """In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
 FILE_VERSION = r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$"
@@ -67,11 +66,6 @@ def version_of_file(name: Optional[str]) -> Optional[str]:
     """Return the driver version in the name of an installer (NVIDIA-Linux-x86_64-580.95.05.run)."""
     match = re.search(FILE_VERSION, name or "")
     return match.group(1) if match else None
-
-
-def served_gpus(facts: Facts) -> List[GpuFacts]:
-    """Return the GPUs that the host drives itself, without those that virtual machines have (vfio-pci and others)."""
-    return [gpu for gpu in facts.base.gpus if gpu.driver not in FOREIGN_DRIVERS]
 
 
 def pairs_of_gpu(device: str) -> FrozenSet[Pair]:

@@ -15,12 +15,12 @@ from . import candidates, parameters
 from . import refusals as driver_refusals
 from . import steps as driver_steps
 from .adopt import MODULES, adopt_driver, exact_packages
-from .candidates import Candidate, DriverRequest, served_gpus
+from .candidates import Candidate, DriverRequest
 
 
 def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
     request = candidates.parse_request(settings)
-    gpus = served_gpus(facts)
+    gpus = facts.base.served_gpus
     warnings = driver_refusals.unknown_warnings(gpus)
     if facts.base.arch != catalog.MACHINE:
         return Decision(None, [], [driver_refusals.machine_unsupported(facts)], warnings)
@@ -64,13 +64,13 @@ def complete(
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.driver_steps(facts, settings, driver, data)
     warnings += driver_refusals.adoption_warnings(facts, driver, settings.nvidia_driver_hold)
-    warnings += driver_refusals.branch_warnings(driver, served_gpus(facts), request, data)
+    warnings += driver_refusals.branch_warnings(driver, facts.base.served_gpus, request, data)
     if driver.satisfied and not driver_steps.next_kernel_steps(facts):
         names = driver_steps.packages_for_next_boot(facts, driver, data)
         warnings += driver_refusals.next_boot_warnings(facts, names)
     warnings += driver_refusals.kernel_update_warnings(facts, driver, driver_steps.kernel_series(facts))
     if any(step.action == "install" for step in steps):
-        warnings += driver_refusals.unverified_warnings(driver, served_gpus(facts), data)
+        warnings += driver_refusals.unverified_warnings(driver, facts.base.served_gpus, data)
     return Decision(driver, steps, [], warnings)
 
 
@@ -172,7 +172,7 @@ def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str
     A detector checks one GPU at a time and names what serves it best, whatever branch is requested.
     """
     found = set()
-    for gpu in served_gpus(facts):
+    for gpu in facts.base.served_gpus:
         pairs = candidates.pairs_of_gpu(gpu.device) & driver_sources.branch_flavours(
             data, source, kind, request.profile
         )
@@ -186,7 +186,7 @@ def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str
 
 def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -> str:
     names: List[str] = []
-    for gpu in served_gpus(facts):
+    for gpu in facts.base.served_gpus:
         if gpu.name not in names:
             names.append(gpu.name)
     requested = request.branch is not None or request.flavour is not None or request.source is not None

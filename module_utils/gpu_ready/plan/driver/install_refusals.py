@@ -11,7 +11,7 @@ from ...facts.model import Facts, GpuFacts, SecureBootFacts
 from .. import repository
 from ..model import DriverChoice, Refusal, RepositoryRequest
 from . import candidates
-from .candidates import Candidate, served_gpus
+from .candidates import Candidate
 from .refusals import gpu_label, managed_host
 from .steps import driver_repositories, has_fabricmanager, is_foreign
 
@@ -52,7 +52,7 @@ def install_refusals(
         refusals.append(foreign_driver(facts, driver, data))
     if driver.runfile and not driver.runfile.version:
         refusals.append(version_unknown())
-    virtual = [gpu for gpu in served_gpus(facts) if gpu.vgpu is not None]
+    virtual = [gpu for gpu in facts.base.served_gpus if gpu.vgpu is not None]
     if virtual and not settings.nvidia_driver_runfile:
         refusals.append(vgpu_guest(virtual[0]))
     if picked and not candidates.is_trusted(facts, data, picked):

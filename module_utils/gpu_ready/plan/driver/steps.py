@@ -23,7 +23,6 @@ from ..model import (
     Step,
 )
 from . import parameters
-from .candidates import served_gpus
 from .model import (
     DetectParams,
     DriverInstallParams,
@@ -367,7 +366,7 @@ def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> Lis
     tool = entry.get("detect")
     if not tool:
         return []
-    gpus = ["10de:%s %s" % (gpu.device, gpu.name) for gpu in served_gpus(facts)]
+    gpus = ["10de:%s %s" % (gpu.device, gpu.name) for gpu in facts.base.served_gpus]
     params = DetectParams([tool], driver.detected or [], gpus)
     return [Step("nvidia_driver.detect", "%s must agree with the catalog" % tool, params=params)]
 

@@ -97,6 +97,10 @@ releases:
   sample: {"12.9": "12.9.1"}
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
 from ..module_utils.gpu_ready.cuda.toolkit import installed_release

@@ -120,6 +120,10 @@ removed:
   sample: []
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base import manifest_notes
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.download import DownloadLimits

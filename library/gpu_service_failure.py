@@ -59,6 +59,10 @@ msg:
   sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.driver import service

@@ -87,6 +87,10 @@ held_by:
   type: str
 """
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base import errors, lease, manifest
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module

@@ -82,6 +82,10 @@ files:
 
 import time
 
+from ..module_utils.gpu_ready.base.zip_import import compile_once
+
+compile_once()
+
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ..module_utils.gpu_ready.driver.runfile import store as runfile_store

@@ -72,6 +72,38 @@ def test_modules_that_decide_nothing_ship_no_catalog(module: str) -> None:
     assert "gpu_ready.catalog.data" not in payload.import_closure(module)
 
 
+LARGE = 300_000
+"""Bytes of source from which on a module has its imports compiled once."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=lambda path: path.stem)
+def test_a_large_module_has_its_imports_compiled_once(path: Path) -> None:
+    size = sum(one.stat().st_size for one in payload.import_closure(path.stem).values())
+    _, call, after = path.read_text().partition("\ncompile_once()\n")
+    assert call or size < LARGE
+    assert not call or "module_utils" in after
+
+
+NAME_IMPORTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import ansible.module_utils.basic
+from importlib import import_module
+import_module(sys.argv[2])
+print(*(name.rpartition(".")[2] for name in sys.modules if ".gpu_ready." in name))
+"""
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("module", ["gpu_service", "gpu_packages", "gpu_kernel_module", "gpu_dkms"])
+def test_tables_of_messages_are_read_only_where_something_failed(tmp_path: Path, module: str) -> None:
+    archive = tmp_path / "payload.zip"
+    archive.write_bytes(payload.build_wrapper(module).archive)
+    argv = [sys.executable, "-c", NAME_IMPORTS, str(archive), payload.entry(archive, module)]
+    names = subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout.split()
+    assert "changing_module" in names and "messages_data" not in names
+
+
 @pytest.mark.host_io
 def test_the_closure_is_what_ansible_ships() -> None:
     import io

@@ -6,7 +6,8 @@ Explanations are data (catalog/messages.yml). Pure functions over texts.
 import re
 from typing import List, Optional, Tuple
 
-from . import messages, text_lines
+from . import text_lines
+from .message_table import Explanation
 
 MAKE_LOG = re.compile(
     r"(?:Consult|see|in) '?(/\S*make\.log)\b|^# Consult (/\S*make\.log)", re.IGNORECASE | re.MULTILINE
@@ -27,8 +28,10 @@ def make_log(text: str) -> Optional[str]:
     return (match.group(1) or match.group(2)) if match else None
 
 
-def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optional[messages.Explanation]:
+def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optional[Explanation]:
     """The first known explanation of some texts, each (kind, text)."""
+    from . import messages  # compiles hundreds of patterns, which a module needs only when something failed
+
     for kind, text in texts:
         for found in messages.explain(kind, text):
             if found.code not in without:
@@ -36,7 +39,7 @@ def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optiona
     return None
 
 
-def format_explanation(found: messages.Explanation) -> str:
+def format_explanation(found: Explanation) -> str:
     """An explanation as "cause (message): remedy"."""
     return "%s%s: %s" % (found.cause, " (%s)" % found.message if found.message else "", found.remedy)
 

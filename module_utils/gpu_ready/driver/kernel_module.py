@@ -4,6 +4,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional
 
 from ..base.host import Host
+from ..diagnostics import failure
 from ..hardware import pci
 from ..system import nvrm_version
 from .gpu_processes import describe_commands, gpu_process_ids
@@ -97,8 +98,6 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
 
     ``messages`` is the kernel's log since modprobe started, which has more than modprobe's error number.
     """
-    from ..diagnostics import failure
-
     quoted = failure.key_line([output]) if output.strip() else "modprobe printed nothing"
     found = failure.find([("dmesg", messages)], failure.EVENTS + CONSEQUENCES) or failure.find(
         [("installer-log", output), ("dmesg", messages)], failure.EVENTS

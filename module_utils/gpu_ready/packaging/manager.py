@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from ..base import validation
 from ..base.errors import GpuReadyError
 from ..base.host import Host, Result
+from ..diagnostics import failure
 from .version_match import version_matches
 
 LOCK_WAIT = 600.0
@@ -339,8 +340,6 @@ class Manager:
 
     def describe_make_log(self, answer: Result) -> str:
         """Why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
-        from ..diagnostics import failure
-
         text = answer.out + "\n" + answer.err
         match = find_dkms_build(text)
         if match is None:

@@ -12,6 +12,7 @@ from typing import Dict, Iterator, List, Optional
 
 from ...base import files, manifest, manifest_notes
 from ...base.host import Host
+from ...diagnostics import failure
 from . import installed_files, state
 from .fetch import UNPACKED, InstallerSource, RunfileLimits, fetch_driver_installer, work_directory
 from .messages import LOG, explain_failure, format_explanation
@@ -111,8 +112,6 @@ def _call_installer(
     answer = host.run(argv, limits.install, environment)
     if answer.rc == 0:
         return
-    from ...diagnostics import failure
-
     log = host.read(LOG) or ""
     compiler = failure.make_log(log + answer.out)  # DKMS built: the installer's log only names the log with the cause
     log += "\n" + ((host.read(compiler) if compiler else None) or "")

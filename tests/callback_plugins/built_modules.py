@@ -5,8 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import ansible
 from ansible import constants
 from ansible.plugins.callback import CallbackBase
+from ansible.plugins.loader import module_loader, module_utils_loader
 from ansible.release import __version__
 
 DOCUMENTATION = """
@@ -16,8 +18,8 @@ short_description: keep packed modules from one run to the next
 description:
   - ansible-playbook packs each module with all that it imports, keeps the result in its temporary directory, and deletes
     it when the run ends. That takes half of the processor time of a short run.
-  - This is a link in that directory to one of GPU_READY_TEST_MODULES, with a hash of all files that can be packed in its
-    name. Core before 2.19 has no lock between runs, so there it does nothing.
+  - This puts a link into that directory, to one below GPU_READY_TEST_MODULES that is named by a hash of all files that
+    can be packed. Core before 2.19 has no lock between runs, so there it does nothing.
 """
 FIRST = (2, 19)
 
@@ -39,9 +41,18 @@ class CallbackModule(CallbackBase):
 
 
 def content_hash() -> str:
-    """Return the hash of Ansible's version and of all modules, and what they import, on the configured paths."""
+    """Return the hash of Ansible's version and of all modules, and what they import, that are not Ansible's own.
+
+    Those are in the configured directories, beside the playbooks that were loaded before, and in collections.
+    """
+    own = Path(ansible.__file__).parent
+    searched = [
+        Path(one) for loader in (module_loader, module_utils_loader) for one in loader._get_paths(subdirs=False)
+    ]
+    for collections in constants.COLLECTIONS_PATHS:
+        searched += sorted(Path(collections).glob("ansible_collections/*/*/plugins/modul*"))
     digest = hashlib.sha256(__version__.encode())
-    for directory in (*constants.DEFAULT_MODULE_PATH, *constants.DEFAULT_MODULE_UTILS_PATH):
-        for path in sorted(Path(directory).rglob("*.py")):
-            digest.update(f"{path.relative_to(directory)}\0".encode() + path.read_bytes())
+    for directory in dict.fromkeys(one for one in searched if own not in one.parents and one.name != "__pycache__"):
+        for path in sorted(directory.rglob("*.py")):
+            digest.update(f"{path.relative_to(directory.parent)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -16,6 +16,7 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready_lab import mirror_faults, paths
 
+from tests import kept_modules
 from tests.grid import CAMPAIGN
 from tests.integration import package_health
 
@@ -178,11 +179,9 @@ class Fleet:
             # Counts what Ansible sends to hosts; `-O` calls only talk to the local multiplexer.
             wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -O "*) ;; *) echo "$*" >>{calls};; esac\nexec ssh "$@"\n')
             wrapper.chmod(0o755)
-            env = environment()
+            callbacks = ROOT / "tests/integration/callback_plugins"
+            env = environment() | kept_modules.environment(callbacks, "record", *(["moment"] if moments else []))
             env |= {
-                "ANSIBLE_CALLBACK_PLUGINS": f"{ROOT}/tests/integration/callback_plugins:{ROOT}/tests/callback_plugins",
-                "ANSIBLE_CALLBACKS_ENABLED": "record,built_modules" + (",moment" if moments else ""),
-                "GPU_READY_TEST_MODULES": str(ROOT / "build/test_modules"),
                 "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),

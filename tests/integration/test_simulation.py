@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import kept_modules
 from tests.grid import CAMPAIGN
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/simulation"))
@@ -19,6 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/simulation")
 import simulate as simulation
 
 SCALE = 0.005
+
+
+@pytest.fixture(autouse=True)
+def _kept_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in kept_modules.environment(Path(__file__).resolve().parents[2] / "plugins/callback").items():
+        monkeypatch.setenv(name, value)
 
 
 def test_a_killed_upgrade_ends_with_every_host_upgraded_or_failed_after_one_turn() -> None:

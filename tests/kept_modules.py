@@ -1,0 +1,14 @@
+"""Runs of ansible-playbook that use the modules that an earlier run packed: tests/callback_plugins/built_modules.py."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def environment(callbacks: Path, *enabled: str) -> dict[str, str]:
+    """Return the variables of a run that also has these callbacks of a directory."""
+    return {
+        "ANSIBLE_CALLBACK_PLUGINS": f"{callbacks}:{ROOT}/tests/callback_plugins",
+        "ANSIBLE_CALLBACKS_ENABLED": ",".join((*enabled, "built_modules")),
+        "GPU_READY_TEST_MODULES": str(ROOT / "build/test_modules"),
+    }

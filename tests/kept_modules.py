@@ -10,5 +10,5 @@ def environment(callbacks: Path, *enabled: str) -> dict[str, str]:
     return {
         "ANSIBLE_CALLBACK_PLUGINS": f"{callbacks}:{ROOT}/tests/callback_plugins",
         "ANSIBLE_CALLBACKS_ENABLED": ",".join((*enabled, "built_modules")),
-        "GPU_READY_TEST_MODULES": str(ROOT / "build/test_modules"),
+        "GPU_READY_PACKED_MODULES": str(ROOT / "build/packed_modules"),
     }

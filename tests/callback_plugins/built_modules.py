@@ -18,7 +18,7 @@ short_description: keep packed modules from one run to the next
 description:
   - ansible-playbook packs each module with all that it imports, keeps the result in its temporary directory, and deletes
     it when the run ends. That takes half of the processor time of a short run.
-  - This puts a link into that directory, to one below GPU_READY_TEST_MODULES that is named by a hash of all files that
+  - This puts a link into that directory, to one below GPU_READY_PACKED_MODULES that is named by a hash of all files that
     can be packed. Core before 2.19 has no lock between runs, so there it does nothing.
 """
 FIRST = (2, 19)
@@ -35,7 +35,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_start(self, playbook: Any) -> None:
         if tuple(map(int, __version__.split(".")[:2])) < FIRST:
             return
-        kept = Path(os.environ["GPU_READY_TEST_MODULES"], content_hash())
+        kept = Path(os.environ["GPU_READY_PACKED_MODULES"], content_hash())
         kept.mkdir(parents=True, exist_ok=True)
         Path(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache").symlink_to(kept)
 

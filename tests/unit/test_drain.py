@@ -311,6 +311,16 @@ There are pending nodes to be drained:
  n1
 error: error when evicting pods/"train-1" -n "default": pods "train-1" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "default"
 """  # 1.20
+FORBIDDEN_EVICTIONS = """There are pending pods in node "n1" when an error occurred: [error when evicting pods/"b" -n "x": pods "b" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "x", error when evicting pods/"a" -n "x": pods "a" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "x"]
+pod/a
+pod/b
+error: unable to drain node "n1", aborting command...
+
+There are pending nodes to be drained:
+ n1
+error when evicting pods/"b" -n "x": pods "b" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "x"
+error when evicting pods/"a" -n "x": pods "a" is forbidden: User "drainer" cannot create resource "pods/eviction" in API group "" in the namespace "x"
+"""  # 1.20
 
 
 @pytest.mark.parametrize(
@@ -326,6 +336,11 @@ error: error when evicting pods/"train-1" -n "default": pods "train-1" is forbid
         (FORBIDDEN_1_20, "pods is forbidden: User .* cannot list resource .*", "Give that user .*drain.md.*"),
         (
             FORBIDDEN_EVICTION,
+            'error when evicting .*cannot create resource "pods/eviction" .*',
+            "Give that user .*drain.md.*",
+        ),
+        (
+            FORBIDDEN_EVICTIONS,
             'error when evicting .*cannot create resource "pods/eviction" .*',
             "Give that user .*drain.md.*",
         ),

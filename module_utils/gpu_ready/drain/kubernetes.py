@@ -167,7 +167,8 @@ def explain_refusal(node: str, output: str) -> str:
         remedy = "Allow it with gpu_drain_kubernetes_delete_emptydir_data: true"
     elif "--force" in output:
         remedy = "Remove those pods, or allow it with gpu_drain_kubernetes_force: true"
-    errors = [line.rpartition("error: ")[2] for line in output.splitlines() if "error: " in line]
+    # Of several errors kubectl prints each in a line without "error: " (MultipleErrors in its helpers.go).
+    errors = [line.rpartition("error: ")[2] for line in output.splitlines() if re.search("error: |^error when ", line)]
     refused = [match for match in map(FROM_SERVER.match, output.splitlines()) if match]
     if refused:  # beside it `error: unable to drain node ..., aborting command...`, which has no reason
         errors = [refused[-1].group(1)]

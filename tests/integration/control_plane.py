@@ -159,9 +159,14 @@ class Cluster:
             self.wait(node, '"nvidia.com/gpu":"4"', "get", "node", "--output=jsonpath={.status.allocatable}")
 
     def clean(self) -> None:
-        """Remove what a test left in the cluster besides the objects of gpu-ready."""
-        kinds = "deployments,daemonsets,jobs,poddisruptionbudgets,pods"
-        self.kubectl("delete", kinds, "--all", "--namespace=default", "--wait=true")
+        """Remove what a test left in the cluster besides the objects of gpu-ready.
+
+        In the foreground: a ReplicaSet that outlives its Deployment makes a new pod for each that is deleted
+        (kubernetes.io/docs/concepts/architecture/garbage-collection).
+        """
+        place = ("--all", "--namespace=default", "--wait=true")
+        self.kubectl("delete", "deployments,daemonsets,jobs,poddisruptionbudgets", *place, "--cascade=foreground")
+        self.kubectl("delete", "pods", *place)
         for node in self.get("nodes")["items"]:
             if node["spec"].get("unschedulable"):
                 name = node["metadata"]["name"]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.common.yaml import yaml_load
 
-from tests import kept_modules
+from tests import packed_modules
 from tests.hostile import attacks
 from tests.hostile.limits import give_plans, impatient_tree, project_tree
 from tests.hostile.processes import end_programs
@@ -239,7 +239,7 @@ def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = 
         "ANSIBLE_HOME": str(place.home / ".ansible"),
         "LC_ALL": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
-        **kept_modules.environment(tree / "plugins/callback"),
+        **packed_modules.environment(tree / "plugins/callback"),
     }
     output, began = place.directory / "output", time.monotonic()
     with output.open("wb") as file:

@@ -16,7 +16,7 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready_lab import mirror_faults, paths
 
-from tests import kept_modules
+from tests import packed_modules
 from tests.grid import CAMPAIGN
 from tests.integration import package_health
 
@@ -180,7 +180,7 @@ class Fleet:
             wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -O "*) ;; *) echo "$*" >>{calls};; esac\nexec ssh "$@"\n')
             wrapper.chmod(0o755)
             callbacks = ROOT / "tests/integration/callback_plugins"
-            env = environment() | kept_modules.environment(callbacks, "record", *(["moment"] if moments else []))
+            env = environment() | packed_modules.environment(callbacks, "record", *(["moment"] if moments else []))
             env |= {
                 "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import kept_modules
+from tests import packed_modules
 from tests.grid import CAMPAIGN
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/simulation"))
@@ -23,8 +23,8 @@ SCALE = 0.005
 
 
 @pytest.fixture(autouse=True)
-def _kept_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in kept_modules.environment(Path(__file__).resolve().parents[2] / "plugins/callback").items():
+def _packed_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in packed_modules.environment(Path(__file__).resolve().parents[2] / "plugins/callback").items():
         monkeypatch.setenv(name, value)
 
 

@@ -20,7 +20,7 @@ from gpu_ready.upgrade import journal as upgrade
 from gpu_ready.upgrade import phases
 from gpu_ready.upgrade.model import RecordedDriver
 
-from tests import kept_modules
+from tests import packed_modules
 from tests.hostile.limits import give_plans
 from tests.integration import cores
 
@@ -212,7 +212,7 @@ class Fleet:
             "ANSIBLE_STDOUT_CALLBACK": "default",
             "ANSIBLE_FORKS": str(forks),
         }
-        environment |= kept_modules.environment(ROOT / "plugins/callback")
+        environment |= packed_modules.environment(ROOT / "plugins/callback")
         argv = [str(self.programs / "ansible-playbook"), "-i", str(self.directory / "hosts")]
         argv += [playbook, "-e", json.dumps(output), *(["--limit", limit] if limit else [])]
         return subprocess.run(

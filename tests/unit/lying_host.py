@@ -18,7 +18,7 @@ from gpu_ready.facts import model
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 
-from tests import kept_modules
+from tests import packed_modules
 from tests.hostile.limits import give_plans, project_tree
 from tests.hostile.processes import end_programs
 from tests.unit.hosts import T4, bare, carried_out
@@ -171,7 +171,7 @@ def run_playbook(
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables, "children": groups or {}}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
-    environment |= kept_modules.environment(root / "plugins/callback")
+    environment |= packed_modules.environment(root / "plugins/callback")
     try:
         return subprocess.run(
             [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],

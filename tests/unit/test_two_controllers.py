@@ -18,7 +18,7 @@ import pytest
 from gpu_ready.base import lease
 from gpu_ready.base.host import Host
 
-from tests import kept_modules
+from tests import packed_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = 600
@@ -65,7 +65,7 @@ class Site:
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start a run of its own session, as of another terminal."""
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
-        environment |= kept_modules.environment(ROOT / "plugins/callback")
+        environment |= packed_modules.environment(ROOT / "plugins/callback")
         return subprocess.Popen(
             [PROGRAM, "-i", str(self.directory / "hosts"), *arguments, str(self.directory / "change.yml")],
             cwd=self.directory, env=environment, text=True, start_new_session=True,

@@ -12,12 +12,12 @@ from ansible.plugins.loader import module_loader, module_utils_loader
 from ansible.release import __version__
 
 DOCUMENTATION = """
-name: built_modules
+name: packed_modules
 type: aggregate
 short_description: keep packed modules from one run to the next
 description:
   - ansible-playbook packs each module with all that it imports, keeps the result in its temporary directory, and deletes
-    it when the run ends. That takes half of the processor time of a short run.
+    it when the run ends. That takes a third of its processor time, and more of a short run.
   - This puts a link into that directory, to one below GPU_READY_PACKED_MODULES that is named by a hash of all files that
     can be packed. Core before 2.19 has no lock between runs, so there it does nothing.
 """
@@ -29,7 +29,7 @@ class CallbackModule(CallbackBase):
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
-    CALLBACK_NAME = "built_modules"
+    CALLBACK_NAME = "packed_modules"
     CALLBACK_NEEDS_ENABLED = True
 
     def v2_playbook_on_start(self, playbook: Any) -> None:

@@ -1,4 +1,4 @@
-"""Runs of ansible-playbook that use the modules that an earlier run packed: tests/callback_plugins/built_modules.py."""
+"""Runs of ansible-playbook that use the modules that an earlier run packed: tests/callback_plugins/packed_modules.py."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ def environment(callbacks: Path, *enabled: str) -> dict[str, str]:
     """Return the variables of a run that also has these callbacks of a directory."""
     return {
         "ANSIBLE_CALLBACK_PLUGINS": f"{callbacks}:{ROOT}/tests/callback_plugins",
-        "ANSIBLE_CALLBACKS_ENABLED": ",".join((*enabled, "built_modules")),
+        "ANSIBLE_CALLBACKS_ENABLED": ",".join((*enabled, "packed_modules")),
         "GPU_READY_PACKED_MODULES": str(ROOT / "build/packed_modules"),
     }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
 from gpu_ready.cluster import conflicts, device_plugin, kubectl, objects, operator, pods, taints, verify_pods
 from gpu_ready.cluster.verify_pods import NodeRequest
 
+ROOT = Path(__file__).resolve().parents[2]
 GPUS = [f"GPU-11111111-2222-3333-4444-55555555555{n}" for n in range(2)]
 FOREIGN = "GPU-99999999-2222-3333-4444-555555555555"
 NODE = NodeRequest("n1", GPUS, "Tesla-T4", 1)
@@ -315,6 +318,11 @@ def test_check_mode_shows_the_taint_and_writes_nothing() -> None:
     node = ChangingNode(changes=0)
     (change,) = taints.apply(node, {"n1": "NoSchedule"}, check=True)
     assert change.after["spec"]["taints"] == [TAINT] and node.stored["spec"] == {}
+
+
+def test_the_variable_offers_the_effects_that_the_module_knows() -> None:
+    variables = yaml.safe_load((ROOT / "catalog/variables/kubernetes.yml").read_text())["variables"]
+    assert list(variables["gpu_kubernetes_taint"]["choices"]) == taints.EFFECTS
 
 
 def test_an_effect_that_ends_running_pods_is_refused() -> None:

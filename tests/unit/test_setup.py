@@ -53,3 +53,13 @@ def test_an_environment_of_a_moved_checkout_or_removed_python_is_made_again(chec
     made(checkout)
     (checkout / ".venv/bin/pip").write_text("#!/elsewhere/.venv/bin/python\n")
     assert (made(checkout), made(checkout)) == (2, 2)
+
+
+@pytest.mark.host_io
+def test_a_named_python_that_cannot_be_used_is_refused(checkout: Path) -> None:
+    done = subprocess.run(
+        [str(checkout / "tools/setup"), "runtime"],
+        env={"PATH": "/usr/bin:/bin", "PYTHON": "/bin/false"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1 and "PYTHON=/bin/false is older than 3.11" in done.stderr
+    assert not (checkout / ".venv").exists()

@@ -17,13 +17,9 @@ STEP = re.compile(r"'(\w+\.\w+)' in gpu_plan_result\.todo")
 
 def roles() -> list[str]:
     """Return the roles of the playbook in its order."""
-    (play, *_) = yaml_load((ROOT / "playbooks/provision.yml").read_text(encoding="utf-8"))
-    (everything,) = play["tasks"]
-    *_, change = everything["block"]
-    imported = [
-        task["ansible.builtin.import_role"] for task in change["block"] if "ansible.builtin.import_role" in task
-    ]
-    return [role["name"] for role in imported if role.get("tasks_from") == "steps"]
+    tasks = yaml_load((ROOT / "playbooks/tasks/execute_plan.yml").read_text(encoding="utf-8"))
+    imported = [task["ansible.builtin.import_role"] for task in tasks if "ansible.builtin.import_role" in task]
+    return [role["name"] for role in imported if role["tasks_from"] == "steps"]
 
 
 def order() -> list[str]:

@@ -10,6 +10,9 @@ from . import paths
 from .fleet import Fleet
 from .say import LabError
 
+KEX_ALGORITHM = "curve25519-sha256"
+"""The default of OpenSSH 9 is post-quantum, and costs 0.1 seconds of a processor for each connection."""
+
 
 def inventory_text(addresses: Mapping[str, str], directory: Path) -> str:
     """Return the inventory: hosts with their addresses, and how to reach them with host keys checked."""
@@ -23,7 +26,8 @@ def inventory_text(addresses: Mapping[str, str], directory: Path) -> str:
         "[gpu_hosts:vars]",
         "ansible_user=root",
         f"ansible_ssh_private_key_file={directory / 'id_ed25519'}",
-        f"ansible_ssh_common_args=-o UserKnownHostsFile={directory / 'known_hosts'} -o StrictHostKeyChecking=yes",
+        f"ansible_ssh_common_args=-o UserKnownHostsFile={directory / 'known_hosts'} -o StrictHostKeyChecking=yes"
+        f" -o KexAlgorithms={KEX_ALGORITHM}",
         "ansible_python_interpreter=/usr/bin/python3",
     ]
     return "\n".join(lines) + "\n"
@@ -39,6 +43,7 @@ def ssh_config_text(addresses: Mapping[str, str], directory: Path) -> str:
         f"  UserKnownHostsFile {directory / 'known_hosts'}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
+        f"  KexAlgorithms {KEX_ALGORITHM}",
         "  LogLevel ERROR",
         "  ConnectTimeout 10",
     ]

@@ -13,11 +13,11 @@ run() {
 if command -v apt-get >/dev/null; then
     sources=$(newer /etc/apt /usr/share/keyrings /var/lib/apt/lists)
     [ -n "$sources$(newer /var/lib/dpkg)" ] || exit 0
-    run apt-get check
     if [ -n "$sources" ]; then  # a first update of a bare host takes seconds
         run apt-get -q -o APT::Update::Error-Mode=any -o DPkg::Lock::Timeout=300 update
         run apt-get -q --simulate install tree
     fi
+    run apt-get check  # after the update, which builds the cache that this reads
 elif command -v dnf >/dev/null || command -v yum >/dev/null; then
     [ -n "$(newer /etc/yum.repos.d /etc/yum.conf /etc/dnf /etc/pki/rpm-gpg /var/lib/rpm /usr/lib/sysimage/rpm)" ] || exit 0
     dnf=$(command -v dnf || command -v yum)

@@ -44,10 +44,10 @@ done
 """
 HEALTH = """
 if command -v apt-get >/dev/null; then
-  apt-get update 2>&1 | grep -E '^(E|W|Err):?' | sed 's/^Err:[0-9]*/Err/' | sort -u; apt-get update >/dev/null 2>&1; echo "update $?"
+  shown=$(apt-get update 2>&1); echo "update $?"; echo "$shown" | grep -E '^(E|W|Err):?' | sed 's/^Err:[0-9]*/Err/' | sort -u
   apt-get --simulate install tree 2>&1 | grep -E '^(E|W|Inst)' | sed 's/ (.*//'
 else
-  dnf -q makecache 2>&1 | sort -u; dnf -q makecache >/dev/null 2>&1; echo "makecache $?"
+  shown=$(dnf -q makecache 2>&1); echo "makecache $?"; echo "$shown" | sort -u
   dnf --assumeno install libvdpau 2>&1 | grep -E '^(Error|No match|Operation|Nothing)'
 fi
 """

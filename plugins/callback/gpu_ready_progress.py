@@ -103,8 +103,9 @@ def debug_text(value: dict[str, Any], for_all: bool) -> str:
 
 
 def reason(value: dict[str, Any]) -> str:
-    """Why a task failed: its message and, if a program failed, the end of its output."""
-    message = str(value.get("msg") or value.get("censored") or "no reason was given; -v shows the full result").strip()
+    """Why a task failed: its message and, if a program failed, the end of its output. An include has a "reason"."""
+    given = value.get("msg") or value.get("reason") or value.get("censored")
+    message = str(given or "no reason was given; -v shows the full result").strip()
     message = re.sub(r"^(?:(?:Task|Module|Action) failed: )+", "", message)
     if "rc" in value and value.get("cmd"):
         words = value["cmd"] if isinstance(value["cmd"], list) else [value["cmd"]]

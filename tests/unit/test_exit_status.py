@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.hostile.limits import give_plans, project_tree
 from tests.unit.lying_host import calls, make_liar, run_playbook
 
 pytestmark = pytest.mark.host_io
@@ -39,3 +41,15 @@ def test_hosts_in_good_states_end_with_status_0(tmp_path: Path) -> None:
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
     done = run_playbook(tmp_path, "site.yml", hosts, given_plans=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_host_fails_for_which_a_file_with_tasks_is_missing(tmp_path: Path) -> None:
+    """Ansible ends with 0 where a rescue follows an include that failed (plugins/strategy/linear.py, core 2.19)."""
+    tree = give_plans(project_tree(tmp_path / "tree"))
+    (tree / "playbooks/tasks/execute_plan.yml").unlink()
+    answer = READY | {"todo": {"docker_engine.install": {"packages": []}}}
+    hosts = {"n1": make_liar(tmp_path, "n1", {"gpu_node_plan": answer})}
+    done = run_playbook(tmp_path, tree / "site.yml", hosts, ANSIBLE_CONFIG=str(tree / "ansible.cfg"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "n1 failed at 'Fail where a file with tasks is missing': A file of gpu-ready is missing" in done.stdout
+    assert re.search("n1 failed at 'Execute the plan': Could not find or access '.*/execute_plan.yml'", done.stdout)

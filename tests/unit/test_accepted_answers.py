@@ -267,7 +267,7 @@ def test_schema_documentation_and_code_name_the_same_values(module: str) -> None
 
 def test_every_field_that_a_task_uses_is_in_the_schema_of_its_module() -> None:
     registered, used = registered_modules(), set(used_fields())
-    assert {("provision.yml", "gpu_plan_result", ("todo",)), ("main.yml", "gpu_plan_result", ("row",))} <= {
+    assert {("provision.yml", "gpu_plan_result", ("todo",)), ("site.yml", "gpu_plan_result", ("row",))} <= {
         (file, name, fields) for file, names, fields in used for name in names.split("|")
     }
     for file, names, fields in sorted(used):

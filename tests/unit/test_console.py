@@ -1,6 +1,8 @@
 """deploy/monitoring/gpu-ready.html, rendered by a real Prometheus with the rules and made-up nodes, in a real browser."""
 
+import datetime
 import http.server
+import json
 import socket
 import subprocess
 import threading
@@ -8,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -24,6 +27,7 @@ CONTAINERS: dict[str, list[tuple[str, str, str]]] = {
     "node": [("docker", "train", ""), ("cri", "<b>x</b>", "ml"), ("docker", LONG, "")],
     "lost": [],
 }
+INTERVAL = 1
 WAIT = 90
 
 
@@ -68,6 +72,35 @@ class Exporter(http.server.BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+def ask(address: str, path: str) -> Any:
+    """Return what the HTTP API of a Prometheus answers, or None where it does not listen yet."""
+    try:
+        with urllib.request.urlopen(f"http://{address}/api/v1/{path}", timeout=10) as answer:
+            return json.load(answer)["data"]
+    except OSError:
+        return None
+
+
+def wait_for_rules(address: str, server: subprocess.Popen[bytes]) -> None:
+    """Wait until each group of rules was evaluated after the first scrape of each node.
+
+    Prometheus spreads scrapes and groups over their interval by hashes of names and paths, so any of them may be the last.
+    """
+    end = time.monotonic() + WAIT
+    scraped = None
+    while True:
+        assert time.monotonic() < end and server.poll() is None, "not every rule was evaluated on both nodes"
+        time.sleep(0.2)
+        targets = (ask(address, "targets") or {"activeTargets": []})["activeTargets"]
+        if scraped is None and [target["health"] for target in targets] == ["up"] * len(GPUS):
+            scraped = time.time()
+        groups = (ask(address, "rules") or {"groups": []})["groups"]
+        evaluated = [datetime.datetime.fromisoformat(group["lastEvaluation"]).timestamp() for group in groups]
+        # A group looks up samples at the time when it was due, which is at most one interval before its evaluation.
+        if scraped is not None and evaluated and min(evaluated) > scraped + INTERVAL:
+            return
+
+
 @pytest.fixture(scope="module")
 def console(prometheus: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the console, once Prometheus has evaluated its rules on two nodes."""
@@ -82,7 +115,11 @@ def console(prometheus: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
         for name in GPUS
     ]  # fmt: skip
     configuration = {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "global": {
+            "scrape_interval": f"{INTERVAL}s",
+            "scrape_timeout": f"{INTERVAL}s",
+            "evaluation_interval": f"{INTERVAL}s",
+        },
         "rule_files": [str(path) for path in DEPLOY.glob("*.rules.yml")],
         "scrape_configs": jobs,
     }
@@ -93,16 +130,7 @@ def console(prometheus: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
     url = f"http://{address}/consoles/gpu-ready.html"
     with subprocess.Popen(argv, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            end = time.monotonic() + WAIT
-            page = ""
-            while "GpuXid" not in page or "°C" not in page:
-                assert time.monotonic() < end and server.poll() is None, page
-                time.sleep(0.2)
-                try:
-                    with urllib.request.urlopen(url, timeout=10) as answer:
-                        page = answer.read().decode()
-                except OSError:
-                    continue  # it does not listen yet
+            wait_for_rules(address, server)
             yield url
         finally:
             server.terminate()

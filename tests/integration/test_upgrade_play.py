@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -264,6 +265,22 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
     assert fleet.journal("dead")["phase"] == "stuck"
     assert done.returncode == 4  # unreachable
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("missing", "phase"), [("undrain.yml", "verified"), ("switch.yml", "draining")])
+def test_a_host_for_which_a_file_with_tasks_is_missing_has_failed(tmp_path: Path, missing: str, phase: str) -> None:
+    """As after `git checkout` during a rollout. Ansible ends with 0 where it rescues such a host."""
+    fleet = Fleet(tmp_path, Path(sys.executable).parent, "one")
+    (tmp_path / "roles").unlink()
+    shutil.copytree(ROOT / "roles", tmp_path / "roles")
+    (tmp_path / "playbooks").symlink_to(ROOT / "playbooks")
+    (tmp_path / "roles/gpu_upgrade/tasks" / missing).unlink()
+    done = fleet.run()
+    assert done.returncode == 2, done.stdout
+    assert fleet.journal("one")["phase"] == phase
+    assert re.search(r"^ *one +failed", done.stdout, re.MULTILINE)
+    assert "or stopped by an error of Ansible that is shown above" in " ".join(done.stdout.split())
 
 
 @pytest.mark.long

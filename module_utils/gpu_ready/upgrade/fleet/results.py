@@ -6,7 +6,8 @@ from typing import Dict, List, Mapping, Sequence
 from ...report import layout
 from .model import HostResult, HostUpgrade
 
-RUN_AGAIN = "Check that it is up, then run the same command again"
+DROPPED = ", or stopped by an error of Ansible that is shown above. Remove the cause, then run the same command again"
+"""Ansible leaves out of all further plays a host that is unreachable, or for which a file with tasks is missing."""
 
 
 def read_result(host: str, value: Mapping[str, object]) -> HostResult:
@@ -35,7 +36,7 @@ def host_results(
     upgrades: Mapping[str, HostUpgrade],
     lost: Sequence[str],
 ) -> Dict[str, HostResult]:
-    """One result per host. ``ended``: set by the playbook. ``began``: their upgrade began. ``lost``: unreachable."""
+    """Return one for each. ``ended``: set by the playbook. ``began``: an upgrade. ``lost``: left out by Ansible."""
     found = {}
     for name in hosts:
         upgrade = upgrades.get(name) or HostUpgrade()
@@ -46,10 +47,10 @@ def host_results(
             given = read_result(name, ended[name])
             result = given._replace(from_=given.from_ or result.from_, to=given.to or result.to)
         elif name in began:
-            reason = "unreachable during its upgrade. " + RUN_AGAIN
+            reason = "unreachable during its upgrade" + DROPPED
             result = result._replace(state="failed", way=upgrade.way or "none", reason=reason)
         elif name in lost:
-            result = result._replace(state="left_out", reason="unreachable during its preparation. " + RUN_AGAIN)
+            result = result._replace(state="left_out", reason="unreachable during its preparation" + DROPPED)
         found[name] = result
     return found
 

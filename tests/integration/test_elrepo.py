@@ -65,7 +65,7 @@ def test_the_flavour_changes(fleet: Fleet) -> None:
 
 def test_another_source_is_refused(fleet: Fleet) -> None:
     run = fleet.play(extra={"nvidia_driver_source": "cuda_repo"})
-    assert "came from elrepo" in run.failures(HOST)
+    assert "of this host is from ELRepo" in run.failures(HOST)
     assert run.changed(HOST) == []
 
 

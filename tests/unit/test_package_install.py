@@ -87,6 +87,25 @@ def test_new_packages_are_recorded_with_what_their_removal_would_leave() -> None
     assert not converge(manager, names=["docker.io", "tool"], hold=["docker.io"])["changed"]
 
 
+def test_a_package_that_is_requested_with_its_version_is_recorded_as_requested() -> None:
+    """dnf marks it so, and uninstalling would take that mark for somebody else's."""
+    manager = Fake({}, gcc="1")
+    new = {
+        "kernel-devel": "5.14.0-570.el9",
+        "kernel-devel-matched": "5.14.0-570.el9",
+        "tools": "0:1-1",
+        "tools-13": "2-1",
+    }
+    requested = ["kernel-devel-5.14.0-570.el9", "kernel-devel-matched-5.14.0-570.el9.x86_64", "tools-13"]
+    install.record_new_packages(manager, Simulation({name: (None, one) for name, one in new.items()}, []), requested)
+    recorded = manifest.read()["packages"]
+    assert {name for name in recorded if recorded[name]["manual"]} == {
+        "kernel-devel",
+        "kernel-devel-matched",
+        "tools-13",
+    }
+
+
 def test_a_check_changes_nothing() -> None:
     manager = Fake({"docker.io": ["28.1"]})
     found = converge(manager, check=True, names=["docker.io"], hold=["docker.io"])

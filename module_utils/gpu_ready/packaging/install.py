@@ -222,8 +222,15 @@ def record_new_packages(manager: Manager, simulation: Simulation, requested: Lis
     stays += [path for path, own in LEFTOVERS.items() if fresh.intersection(own) and manager.host.exists(path)]
     manifest_notes.note("stays", {name: {} for name in stays})
     recorded = simulation.new + [name for name in requested if name in known]
-    manifest_notes.note_packages({name: name in requested for name in recorded})
+    manifest_notes.note_packages({name: is_requested(name, simulation, requested) for name in recorded})
     return sorted(fresh)
+
+
+def is_requested(name: str, simulation: Simulation, requested: List[str]) -> bool:
+    """True for a package that is requested by its name, or by name and version: kernel-devel-5.14.0-570.el9.x86_64."""
+    version = simulation.install[name][1].split(":")[-1] if name in simulation.install else ""
+    full = "%s-%s" % (name, version)
+    return any(one in (name, full) or (version and one.startswith(full + ".")) for one in requested)
 
 
 def purge_configuration(manager: Manager, names: List[str]) -> None:

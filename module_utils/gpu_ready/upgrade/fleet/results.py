@@ -36,7 +36,10 @@ def host_results(
     upgrades: Mapping[str, HostUpgrade],
     lost: Sequence[str],
 ) -> Dict[str, HostResult]:
-    """Return one for each. ``ended``: set by the playbook. ``began``: an upgrade. ``lost``: left out by Ansible."""
+    """Return the result of each host.
+
+    ``ended``: results that the playbook set. ``began``: hosts whose upgrade began. ``lost``: hosts left out by Ansible.
+    """
     found = {}
     for name in hosts:
         upgrade = upgrades.get(name) or HostUpgrade()

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.catalog import model as catalog
 from gpu_ready.explain import cli as explain
+from gpu_ready.plan.driver import candidates
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -223,8 +225,33 @@ def test_a_card_above_the_catalog_and_a_legacy_card_are_reported(tmp_path: Path,
     )
     assert explain.main(["read", "lspci", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "newer than the catalog" in shown
+    assert "10de:3fff is not in the catalog" in shown and "that of a newer GPU: branch" in shown
     assert "branch 470 is the last one" in shown
+
+
+UNKNOWN = sorted({"%04x" % number for number in range(0x0100, 0x4000, 0x61)} - set(catalog.gpus()))
+
+
+@pytest.mark.parametrize("device", [*sorted(catalog.gpus())[::40], "1b8f", "3fff", *UNKNOWN[::8]])
+def test_every_reader_and_the_plan_give_a_card_the_same_branches(device: str) -> None:
+    pairs = candidates.pairs_of_gpu(device)
+    listing = f"01:00.0 3D controller [0302]: NVIDIA Corporation Device [10de:{device}] (rev a1)\n"
+    read = " ".join(explain.describe_lspci(explain.read_lspci(listing.encode())))
+    detected = explain.describe_card({"device_id": device, "name": "Device"})
+    known = catalog.gpu(device)
+    if known is None and pairs:
+        assert {f"branch {branch} with the {flavour} module" for branch, flavour in pairs} == {
+            f"branch {catalog.NEWEST_BRANCH} with the open module"
+        }
+        assert all(f"branch {catalog.NEWEST_BRANCH} with the open module" in text for text in (read, detected))
+    elif known is None:
+        assert all("before Turing: its last branch is not known" in text for text in (read, detected))
+        assert "best guess" not in read + detected
+    elif known.last_branch is not None:
+        assert f"branch {known.last_branch} is the last one" in read and f"branch {known.last_branch}" in detected
+        assert not [branch for branch, _ in pairs if branch > known.last_branch]
+    else:
+        assert "is the last one" not in read and "current drivers" in detected
 
 
 def test_an_archive_of_sysfs_is_read_through_its_links() -> None:

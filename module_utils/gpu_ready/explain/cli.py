@@ -9,7 +9,6 @@ import sys
 import tarfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from ..base.host import Host
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
@@ -21,6 +20,7 @@ from ..system import os_release
 from . import completion, forms
 from . import messages as explain_messages
 from .located import Locator, at
+from .paper_host import PaperHost
 
 FACTS = ("nvidia_gpus", "nvidia_other", "other_display", "id", "driver_version", "tool", "valid_json", "usable", "xids")
 """Keys of which a reading of its kind has at least one, unless it has problems."""
@@ -101,7 +101,7 @@ def describe_os_release(answer: Dict[str, Any]) -> List[str]:
 # --- lspci -------------------------------------------------------------------------------------------------------
 
 
-class Archive(Host):
+class Archive(PaperHost):
     """A host in a tar archive of its /sys."""
 
     def __init__(self, data: bytes) -> None:
@@ -198,6 +198,16 @@ def describe_lspci(answer: Dict[str, Any]) -> List[str]:
     return lines
 
 
+def describe_unknown(device_id: str) -> str:
+    """What a plan makes of a GPU that the catalog does not have: see plan.driver.candidates.pairs_of_gpu."""
+    named = "10de:%s is not in the catalog of %s" % (device_id, catalog.DATE)
+    if catalog.is_older_than_turing(device_id):
+        text = "%s, and its number is that of a chip before Turing: its last branch is not known. "
+        return text % named + "Remedy: set nvidia_driver_branch: 470 for Kepler, 580 for Maxwell, Pascal and Volta."
+    text = "%s, and its number is that of a newer GPU: branch %d with the open module is the best guess."
+    return text % (named, catalog.NEWEST_BRANCH)
+
+
 def describe_named(device_id: str) -> List[str]:
     """Lines about a GPU of which only the number is known."""
     return describe_gpu({"slot": "[10de:%s]" % device_id, "device_id": device_id, "name": None})
@@ -213,8 +223,7 @@ def describe_gpu(row: Dict[str, Any]) -> List[str]:
     if known is None and identity is None:
         lines = ["%s: %s; the text does not show its number. Remedy: use `lspci -nn`." % (where, row["name"])]
     elif known is None:
-        words = "%s: device 10de:%s is newer than the catalog of %s: branch %d with the open module is the best guess."
-        lines = [words % (where, identity, catalog.DATE, catalog.NEWEST_BRANCH)]
+        lines = ["%s: %s" % (where, describe_unknown(identity or ""))]
     else:
         ceiling = "any branch" if known.last_branch is None else "branch %d is the last one" % known.last_branch
         if known.first_branch and known.last_branch is None:
@@ -292,7 +301,7 @@ def describe_card(card: Dict[str, Any]) -> str:
         return "%s: the text does not show its number." % card["name"]
     known = catalog.gpu(card["device_id"])
     if known is None:
-        return "10de:%s is newer than the catalog of %s." % (card["device_id"], catalog.DATE)
+        return describe_unknown(card["device_id"])
     ceiling = "current drivers" if known.last_branch is None else "branch %d at most" % known.last_branch
     return "%s [10de:%s]: the catalog has %s." % (known.name, card["device_id"], ceiling)
 

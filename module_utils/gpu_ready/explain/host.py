@@ -7,10 +7,10 @@ freshly installed machine.
 import argparse
 import json
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from ..base import records
-from ..base.host import MISSING, Host, Result
+from ..base.host import Result
 from ..base.json_file import parse_json
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
@@ -19,12 +19,10 @@ from ..hardware import lspci, pci
 from ..lifecycle import decide
 from ..packaging import rpm
 from ..plan import compose
-
-KERNEL = "VERSION"
-"""Placeholder for the kernel's release, which is unknown."""
+from .paper_host import PaperHost
 
 
-class DescribedHost(Host):
+class DescribedHost(PaperHost):
     """A host of which only os-release and PCI functions are known. Nothing is installed on it."""
 
     def __init__(self, release: str, functions: List[Any]) -> None:
@@ -52,35 +50,14 @@ class DescribedHost(Host):
         prefix = path.rstrip("/") + "/"
         return sorted({name[len(prefix) :].split("/")[0] for name in self.files if name.startswith(prefix)})
 
-    def exists(self, path: str) -> bool:
-        return path in self.files or self.isdir(path)
-
-    def isdir(self, path: str) -> bool:
-        return bool(self.listdir(path))
-
     def readlink(self, path: str) -> Optional[str]:
         return self.links.get(path)
-
-    def realpath(self, path: str) -> str:
-        return path  # no links to follow
-
-    def which(self, program: str) -> Optional[str]:
-        return None
 
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
         """Rpm has one package, as on any host that it manages; no other program exists."""
         if argv == rpm.QUERY:
             return Result(0, "filesystem\t(none)\t0\t0\tx86_64\n", "")
-        return Result(MISSING, "", "%s: not installed" % argv[0])
-
-    def uname(self) -> Tuple[str, str]:
-        return KERNEL, "x86_64"
-
-    def free(self, path: str) -> Optional[int]:
-        return None
-
-    def changed_at(self, path: str) -> Optional[float]:
-        return None
+        return super().run(argv, timeout, env)
 
 
 def functions_of_ids(texts: List[str]) -> List[Any]:

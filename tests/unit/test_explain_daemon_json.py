@@ -1,9 +1,11 @@
 """gpu-explain on daemon.json: the mistake, its position and docker's own message."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.explain import cli as explain
 from gpu_ready.explain import daemon_json
 
 from tests.unit.test_daemon_json import CORPUS, SAMPLES
@@ -110,3 +112,25 @@ def test_the_remedy_names_the_change(text: str, problem: str, remedy: str) -> No
 def test_a_key_that_is_there_twice_is_named_with_its_line() -> None:
     answer = daemon_json.explain(b'{\n "runtimes": {},\n "runtimes": {"nvidia": {}}\n}')
     assert answer["repeated_keys"] == [{"key": "runtimes", "line": 3}] and answer["nvidia_runtime"]
+
+
+WHOLE = json.dumps(
+    {
+        "default-runtime": "nvidia",
+        "features": {"cdi": True},
+        "runtimes": {"nvidia": {"args": [], "path": "/usr/bin/nvidia-container-runtime"}},
+    },
+    indent=2,
+)
+
+
+@pytest.mark.parametrize("text", [WHOLE, WHOLE.replace("\n", "")], ids=["lines", "one line"])
+def test_a_file_that_is_cut_off_anywhere_is_read_as_what_it_is(text: str) -> None:
+    for length in range(1, len(text)):
+        answer = explain.KINDS["daemon-json"].read(text[:length].encode())
+        assert "form" not in answer and not answer["valid_json"] and answer["remedy"], text[:length]
+
+
+def test_a_log_of_json_records_is_no_daemon_json() -> None:
+    records = b'{"MESSAGE": "NVRM: Xid (PCI:0000:3b:00): 79", "_TRANSPORT": "kernel"}\n' * 2
+    assert explain.KINDS["daemon-json"].read(records)["form"] == "the kernel's log"

@@ -229,7 +229,7 @@ def test_a_card_above_the_catalog_and_a_legacy_card_are_reported(tmp_path: Path,
     assert "branch 470 is the last one" in shown
 
 
-UNKNOWN = sorted({"%04x" % number for number in range(0x0100, 0x4000, 0x61)} - set(catalog.gpus()))
+UNKNOWN = sorted({f"{number:04x}" for number in range(0x0100, 0x4000, 0x61)} - set(catalog.gpus()))
 
 
 @pytest.mark.parametrize("device", [*sorted(catalog.gpus())[::40], "1b8f", "3fff", *UNKNOWN[::8]])

@@ -3,6 +3,8 @@
 import re
 from typing import List, NamedTuple, Optional, Pattern
 
+from ..base.json_file import parse_json
+
 
 class Form(NamedTuple):
     """``name``: the program or file; ``kind``: of `gpu-explain read`, None where no kind reads it."""
@@ -65,7 +67,21 @@ def forms_of(text: str) -> List[Form]:
     return [one for one in FORMS if one.pattern.search(text)]
 
 
+def begins_object(text: str) -> bool:
+    """True for the beginning of a JSON object over several lines: a file, not a log with an object in each line."""
+    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
+    if not first.startswith("{"):
+        return False
+    try:
+        parse_json(first)
+    except ValueError:
+        return True
+    return False
+
+
 def foreign_form(kind: str, text: str) -> Optional[Form]:
     """Whose output a text is that is not of the kind; None where it may be, or where no form is known."""
+    if kind == "daemon-json" and begins_object(text):
+        return None  # its values name the programs of docker and NVIDIA, also in a file that is cut off
     found = forms_of(text)
     return None if not found or any(one.kind == kind for one in found) else found[0]

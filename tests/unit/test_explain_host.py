@@ -84,3 +84,21 @@ def test_no_program_is_run_on_this_machine(tmp_path: Path, capsys: Any, monkeypa
     steps = [step["id"] for step in answer["plan"]["steps"]]
     assert status == 0
     assert steps[:2] == ["kernel_headers.repository", "kernel_headers.install"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "shown"),
+    [
+        (["2330"], 0, "H100 80GB HBM3 [10de:2330] at 0000:01:00.0: branches 535 to "),
+        (["3fff"], 0, "NVIDIA device 10de:3fff [10de:3fff] at 0000:01:00.0: branch "),
+        (["1db1", "2901"], 1, "refused: one host runs one driver"),
+        (["1b8f"], 1, "is that of a chip before Turing"),
+        (["1db1", "--set", "nvidia_driver_branch=595"], 1, "branches 390 to 580, proprietary module: that leaves"),
+        (["1db1", "--set", "nvidia_driver_branch=580"], 0, "branches 390 to 580, proprietary module"),
+    ],
+)
+def test_without_a_system_the_answer_is_about_the_cards(words: list[str], status: int, shown: str, capsys: Any) -> None:
+    assert explain_host.main(["--pci-id", *words]) == status
+    output = capsys.readouterr().out
+    assert shown in output and "add --os-release FILE" in output and "None" not in output
+    assert "ID=," not in output and "gpu_ready_treat_as" not in output

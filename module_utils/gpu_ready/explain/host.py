@@ -7,18 +7,20 @@ freshly installed machine.
 import argparse
 import json
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..base import records
 from ..base.host import Result
 from ..base.json_file import parse_json
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
-from ..facts.model import BaseFacts
+from ..facts.model import BaseFacts, GpuFacts
 from ..hardware import lspci, pci
 from ..lifecycle import decide
 from ..packaging import rpm
 from ..plan import compose
+from ..plan.driver import candidates, no_candidate, refusals
+from ..plan.model import Notice, Refusal
 from .paper_host import PaperHost
 
 
@@ -80,6 +82,8 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
     host = DescribedHost(release, functions + functions_of_ids(ids))
     planned = decide.plan_host(host, given)
     base = planned.facts.base
+    if base.distro is None and not release.strip():
+        planned = planned._replace(plan=plan_of_cards(planned))
     return {
         "catalog": catalog.DATE,
         "distribution": compose.distribution_name(base),
@@ -91,8 +95,36 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
     }
 
 
+def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:
+    """The plan without a system: only whether one driver drives all GPUs. Sources and steps are the system's."""
+    request = candidates.parse_request(planned.settings)
+    gpus = planned.facts.base.served_gpus
+    possible = candidates.pairs_of_host(gpus, request)
+    found = [refusal for refusal in planned.plan.refusals if refusal.code != "unknown_distribution"]
+    if gpus and not possible:
+        found.append(no_candidate.no_common_driver(gpus, request))
+    elif gpus and not candidates.matching_pairs(possible, request):
+        limits = " and ".join("%s takes %s" % (label, limit) for label, limit in card_limits(gpus))
+        message = "%s: that leaves nothing for the nvidia_driver_ variables that are set" % limits
+        found.append(Refusal("no_driver_as_requested", message, "set a branch and a flavour within that, or neither"))
+    notice = Notice(
+        "no_system",
+        "the system is not given, and sources of drivers and steps depend on it",
+        "add --os-release FILE, the host's /etc/os-release",
+    )
+    return planned.plan._replace(refusals=found, warnings=[notice], steps=[])
+
+
+def card_limits(gpus: List[GpuFacts]) -> List[Tuple[str, str]]:
+    """A label and the drivers of each kind of card."""
+    kinds = {gpu.device: gpu for gpu in gpus}.values()
+    return [(refusals.gpu_label(gpu), refusals.supported_drivers(gpu.device)) for gpu in kinds]
+
+
 def text(base: BaseFacts, decided: compose.Plan) -> str:
     lines = ["%s, GPUs: %s" % (compose.distribution_name(base), compose.gpus_text(base))]
+    if base.distro is None:
+        lines += ["%s: %s" % limit for limit in card_limits(base.gpus)]
     lines += ["not counted: %s (%s)" % (other.address, other.what) for other in base.other_functions]
     if not decided.gpu_host:
         return "\n".join(lines + [decided.summary])

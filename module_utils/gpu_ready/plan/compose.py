@@ -264,7 +264,7 @@ def report_row(facts: Facts, decided: Plan) -> ReportRow:
 
 
 def distribution_name(base: BaseFacts) -> str:
-    known = catalog.distro(base.distro)["pretty"] if base.distro else base.os.pretty or base.os.id
+    known = catalog.distro(base.distro)["pretty"] if base.distro else base.os.pretty or base.os.id or "unknown system"
     return str(known).split(" (")[0]  # without the code name
 
 

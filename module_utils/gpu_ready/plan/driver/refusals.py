@@ -58,10 +58,11 @@ def supported_drivers(device: str) -> str:
     pairs = pairs_of_gpu(device)
     if not pairs:
         gpu = catalog.gpu(device)
-        return "no driver newer than %s" % (gpu.last_branch if gpu else "the catalog")
+        return "no driver newer than %s" % gpu.last_branch if gpu else "a driver that the catalog does not know"
     numbers = sorted({branch for branch, _ in pairs})
     flavours = [flavour for flavour in FLAVOURS if any(pair[1] == flavour for pair in pairs)]
-    return "branches %d to %d, %s module" % (numbers[0], numbers[-1], " or ".join(flavours))
+    span = "branch %d" % numbers[0] if len(numbers) == 1 else "branches %d to %d" % (numbers[0], numbers[-1])
+    return "%s, %s module" % (span, " or ".join(flavours))
 
 
 def unknown_warnings(gpus: List[GpuFacts]) -> List[Notice]:

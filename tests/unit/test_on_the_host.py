@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ansible.module_utils.common.yaml import yaml_load
+from gpu_ready.catalog import settings as declared
 from gpu_ready.cuda.cudnn import model as cudnn
+from gpu_ready.plan import compose
+
+from tests.unit.hosts import H100, bare
+from tests.unit.plans import all_todo, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/on-the-host.md").read_text(encoding="utf-8")
@@ -63,3 +69,44 @@ def test_the_table_of_ansible_cfg_is_complete() -> None:
     read.read(ROOT / "ansible.cfg")
     text = (ROOT / "docs/site.md").read_text(encoding="utf-8").split("## ansible.cfg")[1].split("\n## ")[0]
     assert all(f"`{name}" in text for part in read.sections() for name in read[part])
+
+
+def rows_of_packages() -> dict[str, tuple[str, str]]:
+    """``which`` and ``when`` by the first column of the table of packages."""
+    lines = [line.strip("|").split("|") for line in section("Packages").splitlines() if line.startswith("| ")]
+    return {cells[0].strip(): (cells[1], cells[2]) for cells in lines[1:]}
+
+
+def planned(**given: str) -> dict[str, dict[str, object]]:
+    """Steps of a new host with NVSwitches and docker 26, with the driver of each source that the settings allow."""
+    return all_todo(compose.plan(bare(H100, distro="debian13", nvswitches=4), settings(**given)))
+
+
+ROLES = {"driver": "nvidia_driver.", "CUDA toolkit": "cuda_toolkit.", "cuDNN": "cudnn.", "docker": "docker_engine."}
+
+
+def test_packages_are_installed_under_the_conditions_of_the_table() -> None:
+    rows = rows_of_packages()
+    assert set(ROLES) < set(rows)
+    for name, prefix in ROLES.items():
+        switches = re.findall(r"`(\w+)` is not `none`", rows[name][1])
+        assert len(switches) == 1, name
+        assert [step for step in planned() if step.startswith(prefix)], name
+        assert not [step for step in planned(**{switches[0]: "none"}) if step.startswith(prefix + "install")], name
+    toolkit = rows["NVIDIA Container Toolkit"]
+    stated = set(re.findall(r"`nvidia_container_runtime_mode` is `(\w+)`", toolkit[1]))
+    package = re.findall(r"`([\w-]+)`", toolkit[0])[0]
+    installing = {
+        mode
+        for mode in declared.RULES["nvidia_container_runtime_mode"][1]
+        if package in json.dumps(planned(nvidia_container_runtime_mode=mode))
+    }
+    assert stated == installing
+
+
+def test_every_page_gives_the_modes_without_the_toolkit() -> None:
+    for name, words in (
+        ("README.md", "modes `cdi` and `native` need no toolkit"),
+        ("README.zh-CN.md", "`cdi` 和 `native` 模式不需要 toolkit"),
+    ):
+        assert words in (ROOT / name).read_text(encoding="utf-8"), name

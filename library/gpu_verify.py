@@ -167,8 +167,7 @@ def run(host, params, check):
     verify.write_record(done.record)
     answer = {"verify": verify.report_entry(done), "row": verify.report_row(done)}
     if not done.verdict.ok:
-        messages = " ".join(message + "." for message in done.record.reasons)
-        raise GpuReadyError("Not verified. " + messages, changed=True, **answer)
+        raise GpuReadyError("Not verified. %s" % " ".join(done.record.reasons), changed=True, **answer)
     return dict(answer, changed=True, msg="verified")
 
 

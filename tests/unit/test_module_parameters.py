@@ -312,7 +312,7 @@ def test_facts_with_parameters_survive_json() -> None:
     ("shown", "given", "ok", "words"),
     [
         ({"A": "432"}, {"A": "0660"}, True, ""),
-        ({"A": "0"}, {"A": "1"}, False, "expected NVreg_A is 1, found 0"),
+        ({"A": "0"}, {"A": "1"}, False, "expected NVreg_A is 1, found: 0"),
         ({}, {"B": "x"}, False, "does not know this parameter"),
         ({}, {"C": "MIN"}, None, ""),
     ],

@@ -147,8 +147,7 @@ RED: list[tuple[str, Change, str]] = [
 
 def test_a_sound_host_is_green() -> None:
     judged = verdict.judge_evidence(sound())
-    assert judged.ok, checks.failure_messages(judged.checks)
-    assert checks.failure_messages(judged.checks) == []
+    assert judged.ok and checks.failure_message(judged.checks) == ""
 
 
 @pytest.mark.parametrize(("change", "name"), [case[1:] for case in RED], ids=[case[0] for case in RED])
@@ -157,6 +156,8 @@ def test_each_defect_alone_fails_with_cause_and_remedy(change: Change, name: str
     assert not judged.ok
     red = [check for check in judged.checks if check.ok is False]
     assert name in [check.name for check in red]
+    causes = checks.failure_message(judged.checks).partition(" Consequences: ")[0]
+    assert name.replace("_", " ") + ": " in causes
     for check in red:
         assert check.expected and check.found and check.cause and check.remedy
         assert "\n" not in checks.describe_check(check)
@@ -453,7 +454,7 @@ def test_a_serious_message_of_the_kernel_is_red(message: str, ok: bool) -> None:
 def test_the_kernels_log_explains_a_failed_verification(change: Change, log: str, words: list[str]) -> None:
     evidence = change(sound())._replace(kernel=kernel_log.explain_start(log))
     red = [check for check in verdict.judge_evidence(evidence).checks if check.ok is False]
-    text = " ".join(checks.failure_messages(red))
+    text = checks.failure_message(red)
     for word in words:
         assert word in text
 
@@ -462,4 +463,4 @@ def test_a_host_without_any_gpu_is_not_verified() -> None:
     evidence = fact("base/gpus", [])(sound())._replace(nvml=answer([]), expect=expect()._replace(gpus=[]))
     judged = verdict.judge_evidence(in_container([])(evidence))
     assert not judged.ok
-    assert any("no NVIDIA GPU" in reason for reason in checks.failure_messages(judged.checks))
+    assert "no NVIDIA GPU" in checks.failure_message(judged.checks)

@@ -21,16 +21,60 @@ def judge(name: str, ok: bool, expected: str, found: str, cause: str = "", remed
     return Check(name, True, expected, found) if ok else Check(name, False, expected, found, cause, remedy)
 
 
+_CONTAINER = ("gpus_in_", "gpu_in_", "uuids_in_", "compute_in_", "framework")
+_GPU = ("gpus_on_host", "nvml_version", "compute", "persistence_mode") + _CONTAINER
+_FOLLOWS = (
+    ("driver_module", ("driver_", "nvidia_smi", "module_parameters") + _GPU),
+    ("driver_on_disk", ("driver_userspace", "driver_version", "driver_flavour") + _GPU),
+    ("driver_userspace", ("nvidia_smi",) + _GPU),
+    ("gpus_on_pci", _GPU),
+    ("xid", _GPU),
+    ("gpus_on_host", _GPU),
+    ("fabric_manager", ("compute", "framework")),
+    ("compute", ("compute_in_", "framework")),
+    ("docker", ("container_runtime", "image_requirement") + tuple(name + "container" for name in _CONTAINER[:4])),
+    ("container_runtime", tuple(name + "container" for name in _CONTAINER[:4])),
+    ("image_requirement", _CONTAINER),
+)
+"""What follows from a failed check, by the beginnings of the names of checks."""
+
+
+def follows(name: str, cause: str) -> bool:
+    """True if a failure of check ``name`` is a consequence of one of check ``cause``."""
+    if name == cause:
+        return False
+    rules = dict(_FOLLOWS)
+    if cause in rules:
+        return name.startswith(rules[cause])
+    if cause.startswith("gpus_in_"):
+        place = cause[len("gpus_in_") :]
+        return name in ("gpu_in_" + place, "uuids_in_" + place, "compute_in_" + place)
+    if cause.startswith(("cdi_for_", "runtime_for_")):
+        return name.endswith("_in_%s_container" % cause.partition("_for_")[2])
+    return name.endswith(("_for_" + cause, "_in_%s_container" % cause))
+
+
 def describe_check(check: Check) -> str:
-    """The message for a failed check: name, expected and found value, cause, remedy."""
-    text = "%s: expected %s, found %s" % (check.name.replace("_", " "), check.expected, check.found)
-    if check.cause:
-        text += " (%s)" % check.cause
-    return text + (". %s%s" % (check.remedy[0].upper(), check.remedy[1:]) if check.remedy else "")
+    """A failed check as "name: cause (expected and found)"."""
+    compared = "expected %s, found: %s" % (check.expected, check.found.rstrip("."))
+    text = "%s (%s)" % (check.cause, compared) if check.cause else compared
+    return "%s: %s" % (check.name.replace("_", " "), text)
 
 
-def failure_messages(checks: List[Check]) -> List[str]:
-    return [describe_check(check) for check in checks if check.ok is False]
+def failure_message(checks: List[Check]) -> str:
+    """Why a verification failed: each cause, the names of checks that failed as a consequence, the remedies."""
+    failed = [check for check in checks if check.ok is False]
+    names = list(dict.fromkeys(check.name for check in failed))
+    roots = [name for name in names if not any(follows(name, other) for other in names)]
+    causes = [check for check in failed if check.name in roots]
+    if not causes:
+        return ""
+    text = "; ".join(describe_check(check) for check in causes) + "."
+    consequences = [name.replace("_", " ") for name in names if name not in roots]
+    if consequences:
+        text += " Consequences: %s." % ", ".join(consequences)
+    remedies = list(dict.fromkeys(check.remedy for check in causes if check.remedy))
+    return text + (" Remedy: %s." % "; ".join(remedies) if remedies else "")
 
 
 def gpu_count(gpus: Sequence[object]) -> str:

@@ -13,7 +13,7 @@ from ..facts.model import VerifiedFacts
 from ..plan.model import VerifyExpectation
 from . import compute, frameworks, nvml, requirement
 from . import container as containers
-from .checks import Check, failure_messages
+from .checks import Check, failure_message
 from .devices import ALL, unknown_devices
 from .evidence import Evidence, FabricManager
 from .verdict import FABRIC_MANAGER, Verdict, judge_evidence
@@ -143,7 +143,7 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[s
     return VerifiedFacts(
         ok=verdict.ok,
         result="verified" if verdict.ok else "failed",
-        reasons=failure_messages(verdict.checks),
+        reasons=[failure_message(verdict.checks)] if not verdict.ok else [],
         time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         boot_id=facts.base.boot_id,
         driver=facts.driver.loaded.version if facts.driver.loaded else None,

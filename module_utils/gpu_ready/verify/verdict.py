@@ -142,7 +142,7 @@ def explain_other_driver(state: DriverFacts, loaded: str) -> Tuple[str, str]:
     if disk and disk != loaded:
         return (
             "driver %s is installed but not loaded" % disk,
-            "reboot the host, or set gpu_ready_activation to a live reload",
+            "reboot the host, or set gpu_ready_activation to reload and run the playbook again",
         )
     return (
         "the installed driver is not the desired one",
@@ -242,7 +242,8 @@ def check_engine(evidence: Evidence, name: str) -> List[Check]:
     if name == engines.PODMAN:
         installed = ok = known.podman.installed
     found = "not installed" if not installed else "available" if ok else "not running"
-    remedy = "install it" if not installed else "read 'journalctl -u %s' and start it" % name
+    unit = "rke2-server' or 'journalctl -u rke2-agent" if name == engines.RKE2 else name
+    remedy = "install it" if not installed else "read 'journalctl -u %s' and start it" % unit
     checks = [judge(name, ok, "%s is available" % name, found, "the engine does not answer", remedy)]
     if name != engines.PODMAN and evidence.expect.mode == "toolkit":
         ok = bool(runtime.programs.get("nvidia-container-runtime"))

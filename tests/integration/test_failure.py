@@ -62,8 +62,8 @@ def test_a_module_that_the_kernel_refuses(fleet: Fleet, tmp_path: Path) -> None:
     finally:
         fleet.ssh(HOST, f"rm {REFUSED}")
     assert "\n" not in message and message.startswith("the module nvidia does not load into the kernel ")
-    assert "Key was rejected by service): Secure Boot accepts only modules that are signed" in message
-    assert "mokutil --import" in message and message.endswith("the whole log is the output of `dmesg`")
+    assert "Secure Boot accepts only modules that are signed with an enrolled key (modprobe: ERROR: " in message
+    assert "; the whole log is the output of `dmesg` on the host. Remedy: " in message and "mokutil --import" in message
 
 
 def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
@@ -72,7 +72,20 @@ def test_a_service_that_does_not_start(fleet: Fleet, tmp_path: Path) -> None:
     message = failure_message(fleet, tmp_path, "gpu_service_failure", name="refusing")
     fleet.ssh(HOST, "rm /run/systemd/system/refusing.service; systemctl daemon-reload")
     assert message.startswith("the service refusing does not run: docker has no runtime named nvidia")
-    assert message.endswith("the whole log is the output of `journalctl -u refusing` on the host")
+    assert "; the whole log is the output of `journalctl -u refusing` on the host. Remedy: " in message
+
+
+def test_a_command_of_a_drop_in_that_fails(fleet: Fleet, tmp_path: Path) -> None:
+    drop_in = "/run/systemd/system/refusing.service.d/zz.conf"
+    write = (
+        f"mkdir -p {drop_in.rpartition('/')[0]}; printf '[Service]\\nExecStartPre=/bin/sh -c \"exit 3\"\\n' >{drop_in}"
+    )
+    fleet.ssh(HOST, f"cat >/run/systemd/system/refusing.service <<'END'\n{UNIT}END\n{write}; systemctl daemon-reload")
+    fleet.ssh(HOST, "systemctl start refusing", check=False)
+    message = failure_message(fleet, tmp_path, "gpu_service_failure", name="refusing")
+    fleet.ssh(HOST, f"rm /run/systemd/system/refusing.service {drop_in}; systemctl daemon-reload")
+    assert message.startswith("the service refusing does not run: ExecStartPre=/bin/sh -c exit 3 ended with status 3; ")
+    assert f"Remedy: correct or remove that line in {drop_in} (`systemctl cat refusing`" in message
 
 
 def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:

@@ -51,7 +51,7 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
     answer = Result(100, CALLED, "E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
     message = apt_errors.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
     assert message.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
-    assert message.endswith(f"the whole log is {MAKE_LOG} on the host")
+    assert f"; the whole log is {MAKE_LOG} on the host. Remedy: " in message
     assert len(message) < 700 and "\n" not in message and "CC [M]" not in message
     for word in words:
         assert word in message
@@ -203,10 +203,74 @@ def test_message_of_a_service_that_does_not_start(journal: str, words: list[str]
         host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'."
     )
     assert message.startswith("the service docker does not run: ")
-    assert message.endswith("the whole log is the output of `journalctl -u docker` on the host")
+    assert "; the whole log is the output of `journalctl -u docker` on the host. Remedy: " in message
     assert "\n" not in message and "old trouble" not in message
     for word in words:
         assert word in message
+
+
+UNIT = "/lib/systemd/system/docker.service"
+DROP_IN = "/etc/systemd/system/docker.service.d/50-check.conf"
+RAN = "start_time=[Thu 2026-11-26 09:00:01 UTC] ; stop_time=[Thu 2026-11-26 09:00:02 UTC] ; pid=812 ; code=%s ; status=%s }"
+NOT_RUN = "start_time=[n/a] ; stop_time=[n/a] ; pid=0 ; code=(null) ; status=0/0 }"
+
+
+def command_line(directive: str, command: str, state: str, ignore: str = "no") -> str:
+    """A command as `systemctl show` of systemd 252 prints it."""
+    return f"{directive}={{ path={command.split()[0]} ; argv[]={command} ; ignore_errors={ignore} ; {state}\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (
+            command_line("ExecStartPre", "/bin/false", RAN % ("exited", "1")),
+            ["ExecStartPre=/bin/false ended with status 1", f"remove that line in {DROP_IN} (`systemctl cat docker`"],
+        ),
+        (
+            command_line("ExecStartPre", "/bin/true", RAN % ("exited", "0"))
+            + command_line("ExecStartPost", "/opt/check --all now", RAN % ("killed", "9/KILL")),
+            ["ExecStartPost=/opt/check --all now ended with status 9/KILL", f"remove that line in {UNIT} ("],
+        ),
+        (
+            command_line("ExecStartPre", "/usr/bin/elsewhere", RAN % ("exited", "203")),
+            ["ExecStartPre=/usr/bin/elsewhere ended with status 203", "correct or remove that line (`systemctl cat"],
+        ),
+        (command_line("ExecStartPre", "/bin/false", RAN % ("exited", "1"), ignore="yes"), ["the unit itself failed"]),
+        (command_line("ExecStartPre", "/bin/false", NOT_RUN), ["the unit itself failed"]),
+        (command_line("ExecStart", "/usr/bin/dockerd", RAN % ("exited", "1")), ["the unit itself failed"]),
+    ],
+)
+def test_a_command_of_the_unit_that_failed_is_named_with_its_file(shown: str, words: list[str]) -> None:
+    earlier = STARTING + 'failed to start daemon: specified default runtime "nvidia" does not exist\n'
+    journal = earlier + STARTING + "docker.service: Control process exited, code=exited, status=1/FAILURE\n"
+    paths = f"FragmentPath={UNIT}\nDropInPaths={DROP_IN}\n"
+    host = RecordedHost(
+        files={
+            UNIT: "[Service]\nExecStart=/usr/bin/dockerd\nExecStartPost=+/opt/check  --all \"now\"\n",
+            DROP_IN: "[Service]\n#ExecStartPre=/usr/bin/elsewhere\nExecStartPre=/bin/false\n",
+        },
+        programs={
+            service.journal_command("docker"): Result(0, journal, ""),
+            tuple(service.show_command("docker", *service.DIRECTIVES)): Result(0, shown, ""),
+            tuple(service.show_command("docker", "FragmentPath", "DropInPaths")): Result(0, paths, ""),
+        },
+    )
+    message = service.explain_service(host, "docker", "")
+    assert all(word in message for word in words), message
+    assert " Remedy: " in message
+
+
+def test_the_services_own_reason_comes_before_a_command_that_failed() -> None:
+    journal = STARTING + 'failed to start daemon: specified default runtime "nvidia" does not exist\n'
+    shown = command_line("ExecStartPost", "/opt/check", RAN % ("exited", "1"))
+    host = RecordedHost(
+        programs={
+            service.journal_command("docker"): Result(0, journal, ""),
+            tuple(service.show_command("docker", *service.DIRECTIVES)): Result(0, shown, ""),
+        }
+    )
+    assert "no runtime named nvidia" in service.explain_service(host, "docker", "")
 
 
 def test_quoted_evidence_ends_with_its_line() -> None:
@@ -240,5 +304,6 @@ def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
         runfile._call_installer(host, spec, ["sh", "x.run"], runfile_fetch.RunfileLimits(), {}, None)
     message = str(caught.value)
     assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in message
-    assert "no driver was installed; the whole log is /var/log/nvidia-installer.log" in message
+    assert "ended with 1, and no driver was installed: " in message
+    assert "; the whole log is /var/log/nvidia-installer.log on the host. Remedy: " in message
     assert len(message) < 500 and "CC [M]" not in message

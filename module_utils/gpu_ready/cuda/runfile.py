@@ -258,8 +258,8 @@ def run_installer(host: Host, argv: List[str], limit: float, temporary: str, req
         return
     why = runfile_messages.explain_failure(host.read(LOG) or "", answer.out + "\n" + answer.err, CAUSES)
     raise RunfileError(
-        "the installer of CUDA %s ended with %d: %s; the whole log is %s on the host"
-        % (request.release or request.version, answer.rc, runfile_messages.format_explanation(why), LOG)
+        "the installer of CUDA %s ended with %d: %s"
+        % (request.release or request.version, answer.rc, runfile_messages.format_explanation(why, LOG))
     )
 
 

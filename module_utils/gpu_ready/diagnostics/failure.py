@@ -39,9 +39,10 @@ def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optiona
     return None
 
 
-def format_explanation(found: Explanation) -> str:
-    """An explanation as "cause (message): remedy"."""
-    return "%s%s: %s" % (found.cause, " (%s)" % found.message if found.message else "", found.remedy)
+def format_failure(cause: str, quoted: Optional[str], log: str, remedy: str) -> str:
+    """A cause, the words that show it, where the whole log is, and the remedy, which the report shows apart."""
+    shown = "%s (%s)" % (cause, quoted) if quoted else cause
+    return "%s%s. Remedy: %s" % (shown, "; the whole log is %s on the host" % log if log else "", remedy)
 
 
 def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ...] = ()) -> str:
@@ -50,8 +51,10 @@ def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ..
     ``log``: path of the full log. ``known``: codes that the caller reports already.
     """
     found = find(texts, known)
-    reason = "its reason is not known to gpu-ready (%s)" % key_line([text for _, text in texts])
-    return "%s; the whole log is %s on the host" % (format_explanation(found) if found else reason, log)
+    if found:
+        return format_failure(found.cause, found.message, log, found.remedy)
+    quoted = key_line([text for _, text in texts])
+    return format_failure("its reason is not known to gpu-ready", quoted, log, "read that log, then run again")
 
 
 def key_line(texts: List[str]) -> str:
@@ -70,13 +73,22 @@ def new_lines(before: str, after: str) -> str:
     return after[place + len(marks[-1]) :] if place >= 0 else after
 
 
+STARTS = re.compile(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*")
+
+
+def since_last_start(journal: str) -> str:
+    """The journal of a unit from its last start, "" where none is in it."""
+    starts = [match.start() for match in STARTS.finditer(journal)]
+    return journal[starts[-1] :] if starts else ""
+
+
 def since_start(journal: str, unit: str) -> str:
     """The journal of a unit from the last start after which the program itself printed something.
 
     Output of programs and messages of systemd reach the journal in different ways. On a busy host output may precede
     the message about the start.
     """
-    starts = [match.start() for match in re.finditer(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*", journal)]
+    starts = [match.start() for match in STARTS.finditer(journal)]
     of_systemd = re.compile(
         r"(?:Start(?:ing|ed)|Stopp(?:ing|ed)|Failed to start|Dependency failed for|%s(?:\.service)?:) "
         % re.escape(unit)

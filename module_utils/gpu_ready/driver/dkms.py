@@ -166,5 +166,6 @@ def run(host: Host, argv: List[str]) -> None:
         why = failure.explain_failure([("installer-log", host.read(path) or text)], path, ("dkms_failed",))
         raise DkmsError("%s: %s" % (manager.find_dkms_failure(call, text) or call, why))
     raise DkmsError(
-        "`%s` ended with %d (%s). See `dkms status` on the host" % (call, answer.rc, failure.key_line([text]))
+        "`%s` ended with %d (%s). Remedy: read `dkms status` on the host, then run again"
+        % (call, answer.rc, failure.key_line([text]))
     )

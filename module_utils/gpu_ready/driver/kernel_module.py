@@ -105,15 +105,15 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
     what = "the module %s does not load into the kernel %s" % (name, kernel)
     if found is None and "not found in directory" in output and not name.startswith("nvidia"):
         return (
-            "%s (%s): this kernel has it in no installed package. Install the package with its further modules "
+            "%s (%s): this kernel has it in no installed package. Remedy: install the package with its further modules "
             "(linux-modules-extra on Ubuntu, kernel-modules-extra elsewhere), or boot a kernel of "
             "the distribution, then run again" % (what, quoted)
         )
     if found is None:
-        return "%s (%s). See the end of the kernel's log, `dmesg`" % (what, quoted)
+        return "%s (%s). Remedy: read the end of the kernel's log, `dmesg`, then run again" % (what, quoted)
     shown = "%s; %s" % (quoted, found.message) if found.message and found.message not in quoted else quoted
-    because = failure.format_explanation(found._replace(message=None))
-    return "%s (%s): %s; the whole log is the output of `dmesg`" % (what, shown, because)
+    because = failure.format_failure(found.cause, shown, "the output of `dmesg`", found.remedy)
+    return "%s: %s" % (what, because)
 
 
 def parse_majors(text: str) -> Dict[str, int]:

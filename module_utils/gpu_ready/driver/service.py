@@ -1,6 +1,7 @@
 """Starts and enables services, and says why one does not run, by its journal since its last start."""
 
-from typing import Any, Dict, Tuple
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import manifest, manifest_notes
 from ..base.errors import GpuReadyError
@@ -11,6 +12,10 @@ KINDS = ("container-error", "nvidia-smi", "dmesg")
 """What the journals of docker, the fabric manager and the persistence daemon are searched for, in this order."""
 START_LIMIT = 300.0
 """Seconds for a start: systemd has 90 (DefaultTimeoutStartSec, systemd-system.conf(5)), docker's unit no limit."""
+DIRECTIVES = ("ExecCondition", "ExecStartPre", "ExecStartPost")
+"""Commands of a unit beside the program of the service, which says itself why it ends (systemd.service(5))."""
+UNKNOWN_COMMAND = "service_command"
+"""Code of the explanation that only says that such a command failed."""
 STARTED, RESTARTED, UNCHANGED = "started", "restarted", "unchanged"
 
 
@@ -67,9 +72,63 @@ def explain_service(host: Host, unit: str, output: str) -> str:
     """Message for a service that does not run; ``output`` of the start replaces an empty journal."""
     # The last lines may still be queued; systemd before 228 has no such option.
     host.run(["journalctl", "--sync"])
-    lines = failure.since_start(host.run(list(journal_command(unit))).out, unit)
-    texts = [(kind, lines) for kind in KINDS]
-    if not lines.strip():
+    journal = host.run(list(journal_command(unit))).out
+    # Since the last start, which may end without any output; if that has no reason, since the last one with output.
+    newest = [(kind, failure.since_last_start(journal)) for kind in KINDS]
+    texts = newest if failure.find(newest) else [(kind, failure.since_start(journal, unit)) for kind in KINDS]
+    if not journal.strip():
         texts = [("container-error", output)]
-    because = failure.explain_failure(texts, "the output of `journalctl -u %s`" % unit)
+    log = "the output of `journalctl -u %s`" % unit
+    command = find_failed_command(host.run(show_command(unit, *DIRECTIVES)).out)
+    if command is not None and failure.find(newest, (UNKNOWN_COMMAND,)) is None:
+        because = explain_command(host, unit, command, log)
+    else:
+        because = failure.explain_failure(texts, log)
     return "the service %s does not run: %s" % (unit, because)
+
+
+class FailedCommand(NamedTuple):
+    """A command of a unit: ``directive`` of systemd.service(5), command line, exit status."""
+
+    directive: str
+    command: str
+    status: str
+
+
+def show_command(unit: str, *properties: str) -> List[str]:
+    return ["systemctl", "show", "--property=" + ",".join(properties), unit]
+
+
+def find_failed_command(shown: str) -> Optional[FailedCommand]:
+    """The command beside the service's own program that failed at the last start, from `systemctl show`.
+
+    A command that has run has code and status of its end (print_exec in systemctl-show.c of systemd).
+    """
+    for line in shown.splitlines():
+        directive, _, value = line.partition("=")
+        match = re.search(
+            r" argv\[\]=(.*?) ; ignore_errors=no ; .* code=(?:exited|killed|dumped) ; status=(\S+)", value
+        )
+        if match and directive in DIRECTIVES and match.group(2) != "0":
+            return FailedCommand(directive, match.group(1), match.group(2))
+    return None
+
+
+def explain_command(host: Host, unit: str, failed: FailedCommand, log: str) -> str:
+    """The failure of a command of a unit, with the file that has it."""
+    shown = host.run(show_command(unit, "FragmentPath", "DropInPaths")).out
+    paths = [path for line in shown.splitlines() for path in line.partition("=")[2].split()]
+    places = [path for path in paths if has_command(host.read(path) or "", failed)]
+    cause = "%s=%s ended with status %s" % (failed.directive, failed.command, failed.status)
+    where = " in %s" % places[-1] if places else ""
+    remedy = (
+        "correct or remove that line%s (`systemctl cat %s` shows the unit), run `systemctl daemon-reload`, then this"
+    )
+    return failure.format_failure(cause, None, log, remedy % (where, unit))
+
+
+def has_command(text: str, failed: FailedCommand) -> bool:
+    """True for a unit file with a command: `systemctl show` prints it without its prefixes and quotes."""
+    lines = [line.partition("=") for line in text.splitlines()]
+    values = [value.strip().lstrip("@-:+!|") for name, _, value in lines if name.strip() == failed.directive]
+    return failed.command.split() in [re.sub("[\"']", "", value).split() for value in values]

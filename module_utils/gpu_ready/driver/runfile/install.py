@@ -120,8 +120,8 @@ def _call_installer(
     if installed_files.installed_version(host) == previous:
         after = "the previous driver %s is still installed" % previous if previous else "no driver was installed"
     raise RunfileError(
-        "the installer of the driver %s ended with %d: %s; %s; the whole log is %s on the host"
-        % (spec.version, answer.rc, format_explanation(why), after, LOG)
+        "the installer of the driver %s ended with %d, and %s: %s"
+        % (spec.version, answer.rc, after, format_explanation(why, LOG))
     )
 
 
@@ -134,8 +134,8 @@ def build_modules(host: Host, version: str, kernels: List[str]) -> None:
             log = host.read(path) or ""
             why = explain_failure(log, answer.out + "\n" + answer.err)
             raise RunfileError(
-                "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s; the whole log is %s"
-                % (version, kernel, answer.rc, format_explanation(why), path)
+                "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s"
+                % (version, kernel, answer.rc, format_explanation(why, path))
             )
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import List, Optional, Tuple
 
+from ...diagnostics.failure import format_failure
 from ...diagnostics.message_table import Explanation
 from ...diagnostics.text_lines import joined
 
@@ -49,6 +50,6 @@ def explain_failure(log: str, output: str, causes: Optional[List[Tuple[str, str,
     return Explanation("unknown", "unknown cause", "read the log", detail)
 
 
-def format_explanation(found: Explanation) -> str:
-    """Cause, the lines that report it, remedy."""
-    return "%s%s; %s" % (found.cause, " (%s)" % found.detail if found.detail else "", found.remedy)
+def format_explanation(found: Explanation, log: str = "") -> str:
+    """Cause, the lines that report it, where the whole log is, remedy."""
+    return format_failure(found.cause, found.detail, log, found.remedy)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action.normal import ActionModule as Normal
 
@@ -224,6 +224,7 @@ SPEC.loader.exec_module(PROJECT)
 plain_text: Callable[[str], str] = PROJECT.load("gpu_ready.base.plain_text").plain_text
 unread_variables: Callable[[Iterable[str]], list[str]] = PROJECT.load("gpu_ready_variables.names").unread_variables
 SETTINGS: Any = PROJECT.load("gpu_ready_variables.settings")
+explain_connection: Callable[[str, str, Any, Any], str] = PROJECT.load_plugin("connection_failures").explain_connection
 
 
 def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -431,6 +432,11 @@ class ActionModule(Normal):  # type: ignore[misc]
         try:
             with process_limits(seconds=self.seconds):
                 accepted = self.ask_host(tmp, task_vars)
+        except AnsibleConnectionFailure as error:
+            play = self._play_context
+            host = (task_vars or {}).get("inventory_hostname", "")
+            message = plain_text(explain_connection(error.message, host, play.remote_user, play.remote_addr))
+            raise AnsibleConnectionFailure(message) from None
         except WrongAnswer as error:
             accepted = refuse_host(module, WRONG % (module, error), REMEDY)
         except LimitExceeded as error:

@@ -92,6 +92,11 @@ bad:
   returned: always
   type: dict
   sample: {"node1": "Install: disk full"}
+next:
+  description: The command that comes next, if a host is not in a good state.
+  returned: always
+  type: str
+  sample: "Repair: ansible-playbook site.yml -i gpu_hosts --limit node1"
 paths:
   description: The files of this run.
   returned: always

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible import constants as C
+from ansible import context
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
@@ -36,6 +38,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return str(value) if isinstance(value, str) else value
+
+
+def inventories() -> list[str]:
+    """Return the inventories that the command line named, as short as this directory allows."""
+    named = [str(one) for one in context.CLIARGS.get("inventory") or ()]
+    if named == [str(one) for one in C.DEFAULT_HOST_LIST]:
+        return []
+    here = f"{Path.cwd()}/"
+    return [one.removeprefix(here) for one in named]
 
 
 def write_report(fleet: Any, given: Mapping[str, Any]) -> list[str]:
@@ -66,6 +77,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         fleet = load("model").read(given["kind"], plain(given["parts"]), moment, check_mode)
         result |= {"changed": False, "counts": fleet.counts, "bad": fleet.bad, "paths": []}
+        states = {host.name: host.state for host in fleet.hosts if not host.good}
+        called = str((context.CLIARGS.get("args") or ("site.yml",))[0])
+        result["next"] = load("commands").next_command(
+            fleet.kind, states, len(fleet.hosts), called, inventories(), bool(context.CLIARGS.get("extra_vars"))
+        )
         if fleet.table is not None:
             result["table"] = fleet.table(given["width"])
         # A report is no state of a host: under --check the table says what would be done, and no file is written.

@@ -1,0 +1,39 @@
+"""The command that comes next after a run in which hosts are not in a good state."""
+
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+
+MOST = 10
+"""Hosts that a command names; with more it is for the whole inventory, and hosts in the desired state cost one call."""
+
+
+def site_playbook(playbook: str) -> str:
+    """Return site.yml beside a playbook of this project, as it was named: by path or by the collection's name."""
+    directory, name = posixpath.split(playbook)
+    if playbook.startswith("gpu_ready.nodes."):
+        return "gpu_ready.nodes.site"
+    if name == "audit.yml" and posixpath.basename(directory) == "playbooks":
+        return posixpath.normpath(posixpath.join(directory, "..", "site.yml"))
+    return "site.yml"
+
+
+def next_command(
+    kind: str, states: Mapping[str, str], total: int, playbook: str, inventories: Sequence[str], variables: bool
+) -> str:
+    """Return one line for the hosts that are not in a good state (``states``), of ``total`` hosts; "" for none.
+
+    ``variables``: the command line has -e options, which are not repeated, since they may be secrets.
+    """
+    if not states or kind not in ("site", "audit"):
+        return ""
+    repaired = [name for name, state in states.items() if state == "drift"]
+    named = repaired if kind == "audit" and repaired else list(states)
+    words = ["ansible-playbook", site_playbook(playbook) if kind == "audit" else playbook]
+    words += [word for one in inventories for word in ("-i", one)]
+    if len(named) <= MOST and len(named) < total:
+        words += ["--limit", ",".join(named)]
+    command = " ".join(shlex.quote(word) for word in words) + (" and the same -e options" if variables else "")
+    if kind == "audit" and len(repaired) == len(states):
+        return f"Repair: {command}"
+    return f"Next: follow the remedies above, then run {command}"

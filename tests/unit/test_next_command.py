@@ -1,0 +1,60 @@
+"""After a run that is not green comes one command that can be typed."""
+
+import pytest
+
+from tests.unit.fleet_reports import action
+
+commands = action.load("commands")
+SITE, AUDIT, FLEET = "site.yml", "playbooks/audit.yml", ["gpu_hosts"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "states", "playbook", "inventories", "variables", "expected"),
+    [
+        ("site", {}, SITE, FLEET, False, ""),
+        ("audit", {}, AUDIT, FLEET, False, ""),
+        ("upgrade", {"a": "rolled back"}, "playbooks/upgrade_drivers.yml", FLEET, False, ""),
+        (
+            "site",
+            {"a": "refused", "b": "failed"},
+            SITE,
+            FLEET,
+            False,
+            "Next: follow the remedies above, then run ansible-playbook site.yml -i gpu_hosts --limit a,b",
+        ),
+        (
+            "site",
+            {"a": "failed"},
+            "gpu_ready.nodes.site",
+            [],
+            True,
+            "Next: follow the remedies above, then run ansible-playbook gpu_ready.nodes.site --limit a and the same -e options",
+        ),
+        ("audit", {"a": "drift"}, AUDIT, FLEET, False, "Repair: ansible-playbook site.yml -i gpu_hosts --limit a"),
+        (
+            "audit",
+            {"a": "drift", "b": "unreachable"},
+            f"../{AUDIT}",
+            ["one", "two words"],
+            False,
+            "Next: follow the remedies above, then run ansible-playbook ../site.yml -i one -i 'two words' --limit a",
+        ),
+        ("audit", {"a": "drift"}, "gpu_ready.nodes.audit", [], False, "Repair: ansible-playbook gpu_ready.nodes.site --limit a"),
+        ("audit", {"a": "drift"}, "mine.yml", [], False, "Repair: ansible-playbook site.yml --limit a"),
+        ("audit", {f"n{n}": "drift" for n in range(11)}, AUDIT, FLEET, False, "Repair: ansible-playbook site.yml -i gpu_hosts"),
+        ("audit", {f"n{n}": "drift" for n in range(10)}, AUDIT, [], False,
+         "Repair: ansible-playbook site.yml --limit n0,n1,n2,n3,n4,n5,n6,n7,n8,n9"),
+        ("site", {f"n{n}": "failed" for n in range(12)}, SITE, [], False,
+         "Next: follow the remedies above, then run ansible-playbook site.yml"),
+    ],
+)  # fmt: skip
+def test_the_next_command(
+    kind: str, states: dict[str, str], playbook: str, inventories: list[str], variables: bool, expected: str
+) -> None:
+    assert commands.next_command(kind, states, 12, playbook, inventories, variables) == expected
+
+
+def test_a_command_for_all_hosts_has_no_limit() -> None:
+    assert commands.next_command("audit", {"a": "drift"}, 1, AUDIT, FLEET, False) == (
+        "Repair: ansible-playbook site.yml -i gpu_hosts"
+    )

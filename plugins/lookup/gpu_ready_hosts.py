@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible import constants as C
 from ansible import context
-from ansible.constants import LOCALHOST
 from ansible.errors import AnsibleLookupError
 from ansible.inventory.manager import InventoryManager, split_host_pattern
 from ansible.parsing.dataloader import DataLoader
@@ -23,7 +23,8 @@ description:
   - Returns the hosts, groups or patterns of a play.
   - Fails if a playbook of gpu-ready was started with C(--tags), C(--skip-tags) or C(--start-at-task). The steps of a
     host are one plan; of a part of the tasks Ansible would say that all went well.
-  - Fails if C(--limit) leaves none of the hosts.
+  - Fails if no host is selected, by an inventory without hosts, by the patterns or by C(--limit). Ansible would end
+    with status 0.
   - It is evaluated once per play, before anything runs.
 options:
   _terms:
@@ -35,6 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "gpu_ready.nodes."
 MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}
 """What molecule skips in its runs (its option --skip-tags of ansible-playbook); no task here has these tags."""
+WITHOUT_HOSTS = ("syntax", "listtasks", "listtags")
+"""Options with which ansible-playbook only reads playbooks, as ansible-lint and CI jobs do without an inventory."""
 INSTEAD = (
     "Leave it out: hosts in the desired state are left alone anyway, and a second run resumes where the first ended."
     " To leave out parts, set variables: nvidia_driver_source=none, cuda_toolkit_source=none, cudnn_source=none,"
@@ -74,7 +77,7 @@ def host_patterns(terms: Iterable[Any], groups: Mapping[str, Any]) -> list[str]:
     patterns = [str(one) for one in split_host_pattern(list(terms))]
     if not patterns:
         raise AnsibleLookupError("gpu_ready_hosts is empty. Name hosts, groups or patterns, or leave it out for all.")
-    known = {*groups, *(host for hosts in groups.values() for host in hosts), *LOCALHOST}
+    known = {*groups, *(host for hosts in groups.values() for host in hosts), *C.LOCALHOST}
     for pattern in patterns:
         name = pattern.lstrip("!&")
         if groups and not set(name) & set("[~") and not fnmatch.filter(known, name):  # [~: parts of groups, expressions
@@ -83,19 +86,52 @@ def host_patterns(terms: Iterable[Any], groups: Mapping[str, Any]) -> list[str]:
 
 
 def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], groups: Mapping[str, Any]) -> None:
-    """Raise AnsibleLookupError if --limit leaves none of the hosts: Ansible would end with status 0."""
-    limit = arguments.get("subset")
-    if not limit or not groups or not starts_own(arguments):
+    """Raise AnsibleLookupError if inventory, patterns and --limit leave no host: Ansible would end with status 0.
+
+    Not where the playbook of a site imports one of gpu-ready, whose other plays may have hosts, and not where no host is
+    needed, as for --syntax-check.
+    """
+    if not groups or not starts_own(arguments) or any(arguments.get(name) for name in WITHOUT_HOSTS):
+        return
+    text, limit = ",".join(patterns), arguments.get("subset")
+    if text == "all" and groups.get("all") and not limit:
         return
     inventory = InventoryManager(DataLoader(), parse=False)
     for group, hosts in groups.items():
         inventory.add_group(group)
         for host in hosts:
             inventory.add_host(host, group)
+    if not inventory.get_hosts(text):
+        if not groups.get("all"):
+            raise AnsibleLookupError(f"No hosts: {inventory_fault(list(arguments.get('inventory') or ()))}")
+        raise AnsibleLookupError(f"No hosts: gpu_ready_hosts ({text}) selects none of the inventory. Correct it.")
     inventory.subset(limit)
-    text = ",".join(patterns)
     if not inventory.get_hosts(text):
         raise AnsibleLookupError(f"No host is both in gpu_ready_hosts ({text}) and in --limit {limit}. Correct one.")
+
+
+def inventory_fault(sources: Sequence[str]) -> str:
+    """Return what is wrong with an inventory without hosts, and where it is given: -i, a variable or ansible.cfg."""
+    configured, origin = C.config.get_config_value_and_origin("DEFAULT_HOST_LIST")
+    remedy = "Check -i."
+    if list(sources) == list(configured):  # what ansible-playbook takes without -i
+        remedy = {
+            "default": "Give one with -i.",
+            "env: ANSIBLE_INVENTORY": "Check ANSIBLE_INVENTORY, or give an inventory with -i.",
+        }.get(origin, f"Check `inventory` in {origin}, or give one with -i.")
+    faults = [f'the inventory "{shown_source(source)}" {source_fault(source)}' for source in sources]
+    return f"{' and '.join(faults) or 'there is no inventory'}. {remedy}"
+
+
+def source_fault(source: str) -> str:
+    """Return why a source has no hosts. One with a comma is a list of hosts and not a path."""
+    return "has none" if "," in source or Path(source).exists() else "does not exist"
+
+
+def shown_source(source: str) -> str:
+    """Return a source as it was probably typed: ansible-playbook makes paths absolute."""
+    path = Path(source)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) and "," not in source else source
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]

@@ -133,6 +133,68 @@ def test_the_playbook_of_a_site_may_have_a_limit_without_gpu_hosts(tmp_path: Pat
         gpu_ready_hosts.refuse_no_hosts({**arguments, "args": [str(ROOT / "site.yml")]}, ["a"], GROUPS)
 
 
+EMPTY = {"all": [], "ungrouped": [], "a": []}
+SITE = {"args": [str(ROOT / "site.yml")], "inventory": ["/srv/hosts"]}
+
+
+@pytest.mark.parametrize("playbook", sorted((ROOT / "playbooks").glob("*.yml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(("patterns", "limit"), [("all", None), ("all", "x"), ("a", None), ("all:!a", None)])
+def test_an_inventory_without_hosts_is_refused(playbook: Path, patterns: str, limit: str | None) -> None:
+    arguments = {**SITE, "args": [str(playbook)], "subset": limit}
+    with pytest.raises(AnsibleLookupError, match='^No hosts: the inventory "/srv/hosts" does not exist. Check -i.$'):
+        gpu_ready_hosts.refuse_no_hosts(arguments, patterns.split(":"), EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("sources", "configured", "message"),
+    [
+        (["{}/none"], None, '"{}/none" does not exist. Check -i.'),
+        (["{}/empty"], None, '"{}/empty" has none. Check -i.'),
+        (["{}/empty", "{}/none"], None, '"{}/empty" has none and the inventory "{}/none" does not exist. Check -i.'),
+        ([","], None, '"," has none. Check -i.'),
+        (["{}/empty"], "env: ANSIBLE_INVENTORY", "has none. Check ANSIBLE_INVENTORY, or give an inventory with -i."),
+        (["{}/empty"], "/srv/ansible.cfg", "has none. Check `inventory` in /srv/ansible.cfg, or give one with -i."),
+        (["{}/empty"], "default", "has none. Give one with -i."),
+    ],
+)
+def test_a_refusal_says_where_the_inventory_is_given(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sources: list[str], configured: str | None, message: str
+) -> None:
+    (tmp_path / "empty").touch()
+    paths = [source.format(tmp_path) for source in sources]
+    origin = (paths, configured) if configured else (["/etc/ansible/hosts"], "default")
+    monkeypatch.setattr(gpu_ready_hosts.C.config, "get_config_value_and_origin", lambda name: origin)
+    assert message.replace("{}", str(tmp_path)) in gpu_ready_hosts.inventory_fault(paths)
+
+
+def test_a_path_is_shown_as_it_was_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert gpu_ready_hosts.shown_source(str(tmp_path / "hosts")) == "hosts"
+
+
+def test_patterns_that_select_no_host_are_refused() -> None:
+    with pytest.raises(AnsibleLookupError, match=r"^No hosts: gpu_ready_hosts \(ungrouped\) selects none"):
+        gpu_ready_hosts.refuse_no_hosts(SITE, ["ungrouped"], GROUPS)
+
+
+@pytest.mark.parametrize("option", ["syntax", "listtasks", "listtags"])
+def test_reading_a_playbook_needs_no_hosts(option: str) -> None:
+    gpu_ready_hosts.refuse_no_hosts({**SITE, option: True}, ["all"], EMPTY)
+
+
+def test_the_control_node_itself_needs_no_inventory() -> None:
+    gpu_ready_hosts.refuse_no_hosts(SITE, ["localhost"], EMPTY)
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("playbook", ["site.yml", "playbooks/audit.yml", "playbooks/rollback_drivers.yml"])
+def test_a_run_without_hosts_does_not_end_well(tmp_path: Path, playbook: str) -> None:
+    done = run_playbook(tmp_path, playbook, {})
+    assert done.returncode in (1, 4), done.stdout  # by the version of ansible-core
+    assert done.stderr.count('No hosts: the inventory "hosts.json" has none. Check -i.') == 1, done.stderr
+    assert "none failed" not in done.stdout
+
+
 @pytest.mark.host_io
 @pytest.mark.parametrize("imported", [False, True])
 def test_every_play_is_narrowed_by_the_variable(tmp_path: Path, imported: bool) -> None:

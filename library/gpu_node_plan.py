@@ -178,8 +178,9 @@ options:
     default: false
   gpu_ready_treat_as:
     description: >-
-      Treat an unknown distribution like this one, a file name in V(catalog/distros) such as V(debian12). Empty:
-      unknown distributions are refused.
+      Treat an unknown distribution like this one, a file name in V(catalog/distros) such as V(debian12). Only one
+      with packages of the same family is possible; known distributions are treated as themselves, with a warning.
+      Empty: unknown distributions are refused.
     type: str
     default: ""
     choices:

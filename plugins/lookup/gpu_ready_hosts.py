@@ -88,8 +88,8 @@ def host_patterns(terms: Iterable[Any], groups: Mapping[str, Any]) -> list[str]:
 def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], groups: Mapping[str, Any]) -> None:
     """Raise AnsibleLookupError if inventory, patterns and --limit leave no host: Ansible would end with status 0.
 
-    Not where the playbook of a site imports one of gpu-ready, whose other plays may have hosts, and not where no host is
-    needed, as for --syntax-check.
+    Not where the playbook of a site imports one of gpu-ready, whose other plays may have hosts, and not where no host
+    is needed, as for --syntax-check.
     """
     if not groups or not starts_own(arguments) or any(arguments.get(name) for name in WITHOUT_HOSTS):
         return

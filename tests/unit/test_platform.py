@@ -55,7 +55,9 @@ def test_escapes_and_empty_values() -> None:
         ("ID=debian\nVERSION_ID=11", None, None),
         ("ID=raspbian\nID_LIKE=debian\nVERSION_ID=12", None, None),
         ("ID=raspbian\nID_LIKE=debian\nVERSION_ID=12", "debian12", "debian12"),
-        ("ID=debian\nVERSION_ID=12", "debian99", None),
+        ("ID=debian\nVERSION_ID=12", "debian99", "debian12"),
+        ("ID=debian\nVERSION_ID=12", "el9", "debian12"),
+        ("ID=debian\nVERSION_ID=11", "debian99", None),
         ("", None, None),
     ],
 )

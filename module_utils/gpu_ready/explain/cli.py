@@ -17,6 +17,7 @@ from ..driver import nvidia_detect
 from ..hardware import lspci, pci
 from ..hardware import pci_listing as pci_reading
 from ..system import os_release
+from ..system.model import OsRelease
 from . import completion, forms
 from . import messages as explain_messages
 from .located import Locator, at
@@ -91,10 +92,11 @@ def describe_os_release(answer: Dict[str, Any]) -> List[str]:
         lines.append(at(answer["lines"].get("id_like"), "It is based on %s." % answer["base"]))
     if answer["distro"]:
         return lines + ["gpu-ready knows it as %s." % answer["distro"]]
-    known = ", ".join(catalog.distros())
+    similar = ", ".join(os_release.similar(OsRelease(*(answer[name] for name in OsRelease._fields))))
+    treat = ", or set gpu_ready_treat_as to the one it is compatible with: %s" % similar if similar else ""
     return lines + [
         "gpu-ready does not know this distribution, so it would refuse the host before changing anything.",
-        "Remedy: use one of %s, or set gpu_ready_treat_as to the one it is compatible with." % known,
+        "Remedy: use one of %s%s." % (", ".join(catalog.distros()), treat),
     ]
 
 

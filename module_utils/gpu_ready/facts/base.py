@@ -53,12 +53,14 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
     release = os_release(host)
     running, architecture = host.uname()
     functions = pci.read_sysfs(host)
-    distro = platform.resolve(release, treat_as)
+    manager = None if platform.resolve(release) else package_manager(host)
+    distro = platform.resolve(release, treat_as, manager)
     kernels = kernel_facts(host, running)
     nvlink5 = nvlink5_switches(host, functions) if may_have_nvlink5(functions) else []
     return BaseFacts(
         os=release,
         distro=distro,
+        package_manager=manager,
         kernel=kernels,
         image=host.exists(IMAGE),
         managed_by=managed_by(host),
@@ -90,6 +92,12 @@ def managed_by(host: Host) -> Optional[str]:
 
 def os_release(host: Host) -> OsRelease:
     return platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
+
+
+def package_manager(host: Host) -> Optional[str]:
+    """Return the package manager of a system that the catalog does not have; None for one that it does not name."""
+    programs = {"apt": "apt-get", "dnf": "dnf", "yum": "yum"}  # with dnf, yum is another name of it
+    return next((name for name, program in programs.items() if host.which(program)), None)
 
 
 def has_initramfs_tool(host: Host, distro: Optional[str]) -> bool:

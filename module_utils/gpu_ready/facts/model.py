@@ -94,7 +94,8 @@ class BaseFacts(NamedTuple):
     """The system. ``distro``: its name in the catalog. ``image``: /usr is an image (ostree, bootc), thus read-only.
 
     ``managed_by``: who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml.
-    ``compiler``: path. ``initramfs``: the tool that rebuilds the initial RAM disk is installed. ``disk``: free bytes.
+    ``package_manager``: of a system that the catalog does not have; None for others. ``compiler``: path.
+    ``initramfs``: the tool that rebuilds the initial RAM disk is installed. ``disk``: free bytes.
     ``umad``: None without NVLink 5 switches.
     """
 
@@ -115,6 +116,7 @@ class BaseFacts(NamedTuple):
     other_functions: List[FunctionFacts] = []
     nouveau: NouveauFacts = NouveauFacts()
     disk: Dict[str, Optional[int]] = {}
+    package_manager: Optional[str] = None
 
     @property
     def served_gpus(self) -> List[GpuFacts]:

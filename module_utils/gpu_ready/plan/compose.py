@@ -18,7 +18,7 @@ from .cuda import choose as cuda
 from .cuda import cudnn
 from .driver import activation, parameters, services
 from .driver import choose as driver
-from .driver.refusals import managed_host
+from .driver.refusals import managed_host, treat_as_warnings
 from .model import (
     Choices,
     Decision,
@@ -120,7 +120,8 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
             dcgm.decide(facts, settings, choices),
         ]
     refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
-    warnings = [warning for decision in decisions for warning in decision.warnings]
+    warnings = treat_as_warnings(facts, settings.gpu_ready_treat_as)
+    warnings += [warning for decision in decisions for warning in decision.warnings]
     contradictions: List[Refusal] = []
     if facts.apt.sources:
         from .apt_repository import contradiction_refusals

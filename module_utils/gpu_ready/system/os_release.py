@@ -108,22 +108,44 @@ def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
     return None if named is None or named.split()[0] == (release.id or "").lower() else str(named)
 
 
-def resolve(release: OsRelease, treat_as: Optional[str] = None) -> Optional[str]:
+def resolve(release: OsRelease, treat_as: Optional[str] = None, manager: Optional[str] = None) -> Optional[str]:
     """Catalog's key of a system; ``treat_as`` is the operator's choice for one that the catalog does not have.
 
     A system counts as itself first, then as the base of a known relative, then as its base by code name. An image
     (Fedora Silverblue) counts as none: packages are not installed into it one by one.
     """
-    if treat_as:
-        return treat_as if treat_as in catalog.distros() else None
-    if release.variant_id in catalog.families()["image_variants"]:
+    if is_image(release):
         return None
     identity = (release.id or "").lower()
-    own = find_by_id(identity, release.version_id, "ids") or find_by_id(identity, release.version_id, "relatives")
-    if own or not release.base or identity not in catalog.families()["followers"]:
-        return own
-    name, version = release.base.split()[:2]
-    return find_by_id(name, version, "ids")
+    found = find_by_id(identity, release.version_id, "ids") or find_by_id(identity, release.version_id, "relatives")
+    if not found and release.base and identity in catalog.families()["followers"]:
+        name, version = release.base.split()[:2]
+        found = find_by_id(name, version, "ids")
+    return found or (treat_as if treat_as in similar(release, manager) else None)
+
+
+def is_image(release: OsRelease) -> bool:
+    return release.variant_id in catalog.families()["image_variants"]
+
+
+def similar(release: OsRelease, manager: Optional[str] = None) -> List[str]:
+    """Keys of the distributions as which an unknown system may be treated: those with packages of the same family.
+
+    The first ID that a distribution of this family has decides: of the system, of its base, then of ID_LIKE.
+    ``manager``: the package manager of the system, None where it is not known.
+    """
+    family = {key: catalog.distro(key) for key in catalog.distros() if catalog.distro(key)["family"] == release.family}
+    names = [(release.id or "").lower(), (release.base or "").split(" ")[0]] + [
+        word.lower() for word in release.id_like
+    ]
+    named = [name for name in names if any(name in data["ids"] for data in family.values())]
+    return [
+        key
+        for key, data in sorted(family.items())
+        if not is_image(release)
+        and (not named or named[0] in data["ids"])
+        and manager in (None, data["package_manager"])
+    ]
 
 
 def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str]:

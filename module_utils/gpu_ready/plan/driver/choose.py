@@ -27,7 +27,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Drive
     if request.source == "none":
         return Decision(driver_as_found(facts), [], driver_refusals.driver_missing(facts), warnings)
     if facts.base.distro is None:
-        return Decision(None, [], [driver_refusals.unknown_distribution(facts)], warnings)
+        return Decision(None, [], [driver_refusals.unknown_distribution(facts, settings.gpu_ready_treat_as)], warnings)
     data = catalog.distro(facts.base.distro)
     adopted = adopt_driver(facts, request, gpus, data)
     if adopted:

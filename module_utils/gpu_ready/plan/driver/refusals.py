@@ -7,6 +7,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...facts.model import Facts, GpuFacts
+from ...system import os_release
 from .. import repository
 from ..model import DriverChoice, Notice, Refusal
 from .candidates import (
@@ -27,15 +28,57 @@ def machine_unsupported(facts: Facts) -> Refusal:
     )
 
 
-def unknown_distribution(facts: Facts) -> Refusal:
-    system = facts.base.os
-    name = system.pretty or "this system"
-    return Refusal(
-        "unknown_distribution",
-        "%s (ID=%s, VERSION_ID=%s in /etc/os-release) is not a distribution that gpu-ready knows"
-        % (name, system.id or "", system.version_id or ""),
-        "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(sorted(catalog.distros())),
+def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
+    """Refuse a system that the catalog does not have, and one that has other packages than what it is treated as."""
+    system, manager = facts.base.os, facts.base.package_manager
+    fitting = os_release.similar(system, manager)
+    remedy = (
+        "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(fitting)
+        if fitting
+        else "take the host out of the inventory of gpu-ready, or describe its packages in a file of catalog/distros "
+        "(docs/dev/architecture.md)"
     )
+    name = "%s (ID=%s, VERSION_ID=%s in /etc/os-release)" % (
+        system.pretty or "this system",
+        system.id or "",
+        system.version_id or "",
+    )
+    if not treat_as:
+        return Refusal("unknown_distribution", name + " is not a distribution that gpu-ready knows", remedy)
+    other = catalog.distro(treat_as)
+    return Refusal(
+        "treat_as_impossible",
+        "gpu_ready_treat_as %s: %s has other packages (family %s%s) than %s (family %s, %s)"
+        % (
+            treat_as,
+            name,
+            system.family,
+            ", %s" % manager if manager else "",
+            other["pretty"],
+            other["family"],
+            other["package_manager"],
+        ),
+        remedy,
+    )
+
+
+def treat_as_warnings(facts: Facts, treat_as: str) -> List[Notice]:
+    """Warn of gpu_ready_treat_as where it is used, and where it is not because the catalog has the system."""
+    known, used = os_release.resolve(facts.base.os), facts.base.distro
+    if not treat_as or used is None or known == treat_as:
+        return []
+    name = facts.base.os.pretty or facts.base.os.id or "this system"
+    if known:
+        message = "gpu_ready_treat_as %s is ignored: %s is known as %s" % (treat_as, name, known)
+        return [Notice("treat_as_ignored", message, "leave the variable out for this host")]
+    return [
+        Notice(
+            "treated_as",
+            "%s is unknown and treated as %s (gpu_ready_treat_as): its packages and repositories may be different"
+            % (name, catalog.distro(used)["pretty"]),
+            "try one host of this kind before the others",
+        )
+    ]
 
 
 def driver_missing(facts: Facts) -> List[Refusal]:

@@ -1,0 +1,86 @@
+"""gpu_ready_treat_as: only for systems that the catalog does not have, and only as one with packages of the same family."""
+
+import pytest
+from gpu_ready.base.host import Result
+from gpu_ready.catalog import model as catalog
+from gpu_ready.facts import base as base_facts
+from gpu_ready.plan import compose
+from gpu_ready.system import os_release
+
+from tests.unit.hosts import T4, bare, having
+from tests.unit.plans import settings
+from tests.unit.recorded import RecordedHost
+
+CLOUDLINUX = 'ID=cloudlinux\nVERSION_ID=9.6\nID_LIKE="rhel fedora centos"\nPRETTY_NAME="CloudLinux 9.6"'
+UBUNTU2610 = "ID=ubuntu\nVERSION_ID=26.10\nID_LIKE=debian\nPRETTY_NAME='Ubuntu 26.10'"
+UNFIT = [
+    (UBUNTU2610, "el9"),
+    (UBUNTU2610, "debian13"),
+    (CLOUDLINUX, "ubuntu2404"),
+    (CLOUDLINUX, "fedora44"),
+    ("ID=amzn\nVERSION_ID=2", "el8"),
+    ("ID=fedora\nVERSION_ID=45", "el10"),
+    ("ID=sles\nVERSION_ID=15.7", "el9"),
+    ("ID=sles\nVERSION_ID=15.7", "ubuntu2404"),
+    ("ID=arch", "ubuntu2404"),
+    ("ID=kylin\nVERSION_ID=V10", "el8"),
+    ("ID=openEuler\nVERSION_ID=24.03", "el9"),
+    ("ID=tencentos\nVERSION_ID=4.2", "el9"),
+    ("ID=fedora\nVERSION_ID=44\nVARIANT_ID=silverblue", "fedora44"),
+    ("", "debian12"),
+]
+
+
+def treated(text: str, treat_as: str, manager: str | None = None) -> compose.Plan:
+    """Plan a host with this os-release for which an operator sets gpu_ready_treat_as."""
+    system = os_release.read_os_release(text)
+    key = os_release.resolve(system, treat_as, manager)
+    facts = having(bare(T4, distro=key or "debian12"), base={"distro": key, "package_manager": manager})
+    facts = facts._replace(base=facts.base._replace(os=system))
+    return compose.plan(facts, settings(gpu_ready_treat_as=treat_as))
+
+
+@pytest.mark.parametrize(("text", "treat_as"), UNFIT)
+def test_a_system_is_not_treated_as_one_with_other_packages(text: str, treat_as: str) -> None:
+    (refusal,) = treated(text, treat_as).refusals
+    assert refusal.code == "treat_as_impossible"
+    assert treat_as in refusal.message and catalog.distro(treat_as)["pretty"] in refusal.message
+    proposed = [word.strip(",") for word in refusal.remedy.split() if word.strip(",") in catalog.distros()]
+    assert treat_as not in proposed
+    for other in proposed:
+        assert treated(text, other).choices.driver or "key" in treated(text, other).summary
+
+
+@pytest.mark.parametrize(("text", "treat_as", "manager"), [("ID=amzn\nVERSION_ID=2", "amzn2023", "yum")])
+def test_a_system_with_another_package_manager_is_refused(text: str, treat_as: str, manager: str) -> None:
+    (refusal,) = treated(text, treat_as, manager).refusals
+    assert refusal.code == "treat_as_impossible" and ", yum)" in refusal.message and ", dnf)" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("text", "treat_as"), [(UBUNTU2610, "ubuntu2604"), (CLOUDLINUX, "el9"), ("ID=fedora\nVERSION_ID=45", "fedora44")]
+)
+def test_an_unknown_system_of_the_same_family_is_planned_with_a_warning_that_names_both(
+    text: str, treat_as: str
+) -> None:
+    decided = treated(text, treat_as)
+    (warning,) = [one for one in decided.warnings if one.code == "treated_as"]
+    assert not decided.refusals and decided.steps
+    assert catalog.distro(treat_as)["pretty"] in warning.message
+    assert (os_release.read_os_release(text).pretty or "fedora") in warning.message
+
+
+@pytest.mark.parametrize("key", catalog.distros())
+@pytest.mark.parametrize("treat_as", ["el9", "ubuntu2404", "fedora44"])
+def test_a_group_variable_does_not_change_what_a_known_system_gets(key: str, treat_as: str) -> None:
+    facts = bare(T4, distro=key)
+    plain = compose.plan(facts, settings())
+    same = compose.plan(facts, settings(gpu_ready_treat_as=treat_as))
+    assert compose.todo_json(same) == compose.todo_json(plain) and same.refusals == plain.refusals
+    codes = [one.code for one in same.warnings if one.code.startswith("treat")]
+    assert codes == ([] if key == treat_as else ["treat_as_ignored"])
+
+
+def test_the_package_manager_of_an_unknown_system_is_among_the_facts() -> None:
+    host = RecordedHost({"/etc/os-release": "ID=amzn\nVERSION_ID=2\n"}, programs={("yum",): Result(0, "", "")})
+    assert (base_facts.collect(host, "amzn2023").distro, base_facts.collect(host).package_manager) == (None, "yum")

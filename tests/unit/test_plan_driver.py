@@ -32,6 +32,9 @@ from tests.unit.hosts import (
     with_driver,
 )
 
+OLD_UNKNOWN = "1dff"
+"""An id that no catalog has, among those of Volta."""
+
 
 def decide(facts: Facts, **given_: Any) -> Any:
     reading = variables.parse_settings(given_)
@@ -341,6 +344,61 @@ def test_an_unknown_distribution_is_named_by_its_id() -> None:
     (refusal,) = decide(facts).refusals
     assert "ID=plan9" in refusal.message and "catalog/distros" in refusal.remedy
     assert "gpu_ready_treat_as" not in refusal.remedy
+
+
+def named(**changes: str | list[str]) -> dict[str, Any]:
+    """Variables that name a driver completely, as a rollback does."""
+    return {
+        "nvidia_driver_source": "cuda_repo",
+        "nvidia_driver_branch": "620",
+        "nvidia_driver_version": "620.70.06",
+        "nvidia_driver_flavour": "open",
+        "nvidia_driver_kernel_modules": "dkms",
+        "nvidia_driver_packages": ["nvidia-kernel-open-dkms=620.70.06-1"],
+        **changes,
+    }
+
+
+def of_branch(branch: int, flavour: str) -> dict[str, Any]:
+    return named(nvidia_driver_branch=str(branch), nvidia_driver_version=f"{branch}.1", nvidia_driver_flavour=flavour)
+
+
+@pytest.mark.parametrize(
+    ("device", "branch", "flavour", "code", "parts"),
+    [
+        (V100, 620, "open", "branch_above_ceiling", ["V100", "580", "nvidia_driver_branch 620"]),
+        (V100, 625, "proprietary", "branch_above_ceiling", ["V100", "580"]),
+        (V100, 580, "open", "flavour_impossible", ["V100", "no open kernel module"]),
+        (P40, 595, "proprietary", "branch_above_ceiling", ["P40", "580"]),
+        (B200, 550, "open", "branch_below_minimum", ["B200", "570"]),
+        (B200, 580, "proprietary", "flavour_impossible", ["B200", "no proprietary kernel module"]),
+        (T4, 620, "proprietary", "flavour_impossible", ["620", "no proprietary kernel module"]),
+        (T4, 625, "proprietary", "flavour_impossible", ["625", "no proprietary kernel module"]),
+        (OLD_UNKNOWN, 625, "open", "flavour_impossible", [OLD_UNKNOWN, "no open kernel module"]),
+    ],
+)
+def test_a_driver_that_is_named_completely_has_to_drive_every_gpu(
+    device: str, branch: int, flavour: str, code: str, parts: list[str]
+) -> None:
+    for gpus in ([device], [T4, device]):
+        decision = decide(bare(*gpus), **of_branch(branch, flavour))
+        assert codes(decision) == [code] and not decision.steps
+        assert all(part in decision.refusals[0].message for part in parts), decision.refusals[0].message
+
+
+@pytest.mark.parametrize(
+    ("device", "branch", "flavour"),
+    [
+        (T4, 620, "open"),
+        (T4, 625, "open"),
+        (V100, 580, "proprietary"),
+        (UNKNOWN, 625, "open"),
+        (K80, 470, "proprietary"),
+    ],
+)
+def test_a_driver_that_is_named_completely_needs_no_catalog(device: str, branch: int, flavour: str) -> None:
+    chosen = decide(bare(device), **of_branch(branch, flavour)).choice
+    assert (chosen.branch, chosen.flavour) == (branch, flavour)
 
 
 def nvlink5_host(distro: str, **umad: bool) -> Facts:

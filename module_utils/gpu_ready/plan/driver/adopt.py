@@ -14,7 +14,7 @@ from ...catalog.model import Distribution
 from ...facts.model import Facts, GpuFacts
 from ..model import DriverChoice
 from . import steps as driver_steps
-from .candidates import OF_KERNEL, Candidate, DriverRequest, installed_kinds
+from .candidates import OF_KERNEL, Candidate, DriverRequest, drives, installed_kinds
 
 MODULES = ["nvidia", "nvidia-uvm"]
 MIXED = "mixed"
@@ -129,16 +129,3 @@ def kind_of_modules(facts: Facts, data: Distribution, origin: str) -> str:
     own = any(name.startswith("nvidia-") or name == "weak-updates" for name in names[:-1])
     packaged = any(name.startswith("linux-modules-") for name in facts.driver.packages)
     return PRECOMPILED if own or packaged else DKMS
-
-
-def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> bool:
-    """True if a branch and flavour drive a GPU, by the limits of the catalog: the branch itself may be in no list.
-
-    Of a GPU that the catalog does not know, the requested branch is trusted, or the newest one.
-    """
-    known = catalog.gpu(gpu.device)
-    if known is None:
-        return request.branch is not None or (branch >= catalog.NEWEST_BRANCH and flavour == driver_sources.OPEN)
-    above = known.first_branch is None or branch >= known.first_branch
-    below = known.last_branch is None or branch <= known.last_branch
-    return above and below and flavour in known.flavours

@@ -145,7 +145,9 @@ def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> Li
 def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], data: Distribution) -> List[Candidate]:
     recorded = recorded_candidate(request, data)
     if recorded:
-        return [recorded]
+        exists = has_flavour(recorded.branch, recorded.flavour)
+        driven = all(drives(gpu, recorded.branch, recorded.flavour, request) for gpu in gpus)
+        return [recorded] if exists and driven else []
     possible = pairs_of_host(gpus, request)
     requested = matching_pairs(possible, request)
     found = []
@@ -200,14 +202,36 @@ def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
 def recorded_candidate(request: DriverRequest, data: Distribution) -> Optional[Candidate]:
     """Return the driver whose exact packages are requested, None if they are not.
 
-    It ran on this host before, so the catalog need not carry its branch, and packages that are named by the kernel have
-    the recorded versions.
+    It may have run on this host before, so the catalog need not carry its branch, and packages that are named by the
+    kernel have the recorded versions. What it does not drive, it does not drive either way: see `drives`.
     """
     source, kind, branch, flavour = request.source, request.modules, request.branch, request.flavour
     if not request.packages or source is None or kind is None or branch is None or flavour is None:
         return None
     known = source in driver_sources.source_names(data) and kind in driver_sources.module_kinds(data, source)
     return Candidate(source, kind, branch, flavour) if known else None
+
+
+def has_flavour(branch: int, flavour: str) -> bool:
+    """True if a branch has a flavour of the kernel module; newer branches than the catalog's have those of its last."""
+    last = catalog.branches()[-1]
+    known = catalog.branch(branch) or (last if branch > last.number else None)
+    return known is None or flavour in known.flavours
+
+
+def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> bool:
+    """True if a branch and flavour drive a GPU, by the limits of the catalog: the branch itself may be in no list.
+
+    Of a GPU that the catalog does not know, the requested branch is trusted, or the newest one.
+    """
+    known = catalog.gpu(gpu.device)
+    if known is None:
+        if catalog.is_older_than_turing(gpu.device):
+            return request.branch is not None and flavour == PROPRIETARY
+        return request.branch is not None or (branch >= catalog.NEWEST_BRANCH and flavour == OPEN)
+    above = known.first_branch is None or branch >= known.first_branch
+    below = known.last_branch is None or branch <= known.last_branch
+    return above and below and flavour in known.flavours
 
 
 def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:

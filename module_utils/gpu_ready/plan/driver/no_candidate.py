@@ -4,17 +4,20 @@ from typing import Dict, List, Set
 
 from ...catalog import driver_sources
 from ...catalog import model as catalog
-from ...catalog.driver_sources import Pair
+from ...catalog.driver_sources import FLAVOURS, Pair
 from ...catalog.model import Distribution
 from ...facts.model import Facts, GpuFacts
 from ..model import Refusal
 from .candidates import (
     DriverRequest,
     can_manage_switches,
+    drives,
     fits_kernel,
+    has_flavour,
     is_versioned_by_kernel,
     matching_pairs,
     pairs_of_gpu,
+    recorded_candidate,
     requested_pairs,
 )
 from .refusals import gpu_label, supported_drivers
@@ -66,6 +69,10 @@ def explain_no_candidate(
     possible: Set[Pair],
 ) -> List[Refusal]:
     """Return why no source has a driver that drives all GPUs and fits the request."""
+    if recorded_candidate(request, data):
+        refused = flavour_refusals_of_named(request, gpus)
+        if refused:
+            return refused
     if not possible:
         return [no_common_driver(gpus, request)]
     requested = matching_pairs(possible, request)
@@ -80,6 +87,11 @@ def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[
     numbers = [branch.number for branch in catalog.branches()]
     variable = "nvidia_driver_branch %d" % request.branch
     fitting = ", ".join(str(number) for number in sorted({branch for branch, _ in possible}))
+    for gpu in gpus:
+        known = catalog.gpu(gpu.device)
+        if known and known.last_branch is not None and request.branch > known.last_branch:
+            message = "%s: %s is supported up to branch %d" % (variable, gpu_label(gpu), known.last_branch)
+            return [Refusal("branch_above_ceiling", message, "choose one of %s" % fitting)]
     if request.branch not in numbers:
         return [
             Refusal(
@@ -88,11 +100,6 @@ def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[
                 "choose one that drives this host: %s" % fitting,
             )
         ]
-    for gpu in gpus:
-        known = catalog.gpu(gpu.device)
-        if known and known.last_branch is not None and request.branch > known.last_branch:
-            message = "%s: %s is supported up to branch %d" % (variable, gpu_label(gpu), known.last_branch)
-            return [Refusal("branch_above_ceiling", message, "choose one of %s" % fitting)]
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.first_branch is not None and request.branch < known.first_branch:
@@ -118,6 +125,25 @@ def flavour_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set
     )
     remedy = "set nvidia_driver_flavour to auto or %s" % others[0]
     return [Refusal("flavour_impossible", "nvidia_driver_flavour %s: %s" % (request.flavour, cause), remedy)]
+
+
+def flavour_refusals_of_named(request: DriverRequest, gpus: List[GpuFacts]) -> List[Refusal]:
+    """Refuse a completely named driver whose branch is within the limits of the GPUs, but not its flavour."""
+    flavour, branch = request.flavour or "", request.branch or 0
+    if not all(any(drives(gpu, branch, one, request) for one in FLAVOURS) for gpu in gpus):
+        return []
+    undriven = [gpu_label(gpu) for gpu in gpus if not drives(gpu, branch, flavour, request)]
+    if not undriven and has_flavour(branch, flavour):
+        return []
+    return [
+        Refusal(
+            "flavour_impossible",
+            "nvidia_driver_flavour %s: %s has no %s kernel module"
+            % (flavour, undriven[0] if undriven else "branch %d" % branch, flavour),
+            "set nvidia_driver_flavour to %s, and nvidia_driver_packages to the packages of that driver or to none"
+            % next(one for one in FLAVOURS if one != flavour),
+        )
+    ]
 
 
 def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, requested: Set[Pair]) -> List[Refusal]:

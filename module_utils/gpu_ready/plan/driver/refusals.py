@@ -44,7 +44,7 @@ def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
         system.version_id or "",
     )
     if not treat_as:
-        return Refusal("unknown_distribution", name + " is not a distribution that gpu-ready knows", remedy)
+        return Refusal("unknown_distribution", "%s is not a distribution that gpu-ready knows" % name, remedy)
     other = catalog.distro(treat_as)
     return Refusal(
         "treat_as_impossible",

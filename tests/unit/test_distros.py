@@ -60,6 +60,7 @@ SOURCE_KEYS = {
     "detect",
     "fabricmanager",
     "imex",
+    "kernels",
     "unverified",
     "persistenced",
     "ids",

@@ -32,7 +32,7 @@ UNFIT = [
 
 
 def treated(text: str, treat_as: str, manager: str | None = None) -> compose.Plan:
-    """Plan a host with this os-release for which an operator sets gpu_ready_treat_as."""
+    """Return the plan of a machine with this os-release and this gpu_ready_treat_as."""
     system = os_release.read_os_release(text)
     key = os_release.resolve(system, treat_as, manager)
     facts = having(bare(T4, distro=key or "debian12"), base={"distro": key, "package_manager": manager})

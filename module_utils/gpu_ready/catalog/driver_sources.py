@@ -49,6 +49,12 @@ def source_entry(data: Distribution, source: str, kind: str = DKMS) -> DriverSou
     return dict(entry, **other) if kind == PRECOMPILED else entry
 
 
+def has_modules_for(data: Distribution, source: str, kind: str, kernel: str) -> Optional[bool]:
+    """Return whether a source says that its precompiled modules are for a kernel; None where it says nothing."""
+    pattern = source_entry(data, source, kind).get("kernels")
+    return bool(re.search(pattern, kernel)) if pattern else None
+
+
 def branches(data: Distribution, source: str, kind: str = DKMS) -> List[int]:
     """Branches that a source carries, ascending."""
     return sorted(int(branch) for branch in source_entry(data, source, kind).get("branches") or ())

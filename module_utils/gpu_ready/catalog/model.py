@@ -1,6 +1,7 @@
 """The catalog: what is known about GPUs, drivers, CUDA, cuDNN, distributions and repositories (data: catalog/*.yml)."""
 
 import binascii
+import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import versions
@@ -208,6 +209,11 @@ def distros() -> List[str]:
 def families() -> Dict[str, Any]:
     data: Dict[str, Any] = catalog_data.FAMILIES
     return data
+
+
+def is_realtime(kernel: str) -> bool:
+    """True if a kernel has PREEMPT_RT, by its release: no module of NVIDIA builds for it."""
+    return bool(re.search(families()["realtime_kernels"], kernel))
 
 
 def repositories() -> Dict[str, Dict[str, Any]]:

@@ -241,7 +241,9 @@ def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:
 def fits_kernel(facts: Facts, data: Distribution, source: str, kind: str) -> bool:
     """True if modules of a kind fit this host's kernel: some are compiled for the kernels of one vendor only."""
     ids = driver_sources.source_entry(data, source, kind).get("ids")
-    return not ids or facts.base.os.id in ids
+    if ids and facts.base.os.id not in ids:
+        return False
+    return driver_sources.has_modules_for(data, source, kind, facts.base.kernel.running) is not False
 
 
 def is_automatic_kind(data: Distribution, source: str, kind: str) -> bool:

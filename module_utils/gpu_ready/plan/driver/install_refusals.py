@@ -4,6 +4,7 @@ from typing import List, Optional
 
 from ...base import versions
 from ...catalog import driver_packages, driver_sources
+from ...catalog import model as catalog
 from ...catalog.driver_sources import PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
@@ -12,7 +13,7 @@ from .. import repository
 from ..model import DriverChoice, Refusal, RepositoryRequest
 from . import candidates
 from .candidates import Candidate
-from .refusals import gpu_label, managed_host
+from .refusals import gpu_label, kernel_unfit, managed_host
 from .steps import driver_repositories, has_fabricmanager, is_foreign
 
 NEEDED_BYTES = 3 * 1024**3
@@ -48,6 +49,8 @@ def install_refusals(
     if facts.base.image:
         return [image_based()]
     refusals = []
+    if picked and not has_module_for_kernel(facts, picked, data):
+        refusals.append(kernel_unfit(facts, picked.source, data))
     if is_foreign(facts, driver) and not settings.nvidia_driver_replace_foreign:
         refusals.append(foreign_driver(facts, driver, data))
     if driver.runfile and not driver.runfile.version:
@@ -65,6 +68,13 @@ def install_refusals(
 def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
     build: List[str] = list(data.get("build_repositories") or []) if driver.kind == driver_sources.DKMS else []
     return driver_repositories(settings, driver, data) + [repository.parameters(name, settings) for name in build]
+
+
+def has_module_for_kernel(facts: Facts, picked: Candidate, data: Distribution) -> bool:
+    """True if a module can be had for the running kernel: for PREEMPT_RT only one that its source has compiled."""
+    kernel = facts.base.kernel.running
+    compiled = driver_sources.has_modules_for(data, picked.source, picked.kind, kernel)
+    return not catalog.is_realtime(kernel) if compiled is None else compiled
 
 
 def image_based() -> Refusal:

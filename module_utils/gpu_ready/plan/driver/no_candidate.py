@@ -20,7 +20,7 @@ from .candidates import (
     recorded_candidate,
     requested_pairs,
 )
-from .refusals import gpu_label, supported_drivers
+from .refusals import gpu_label, kernel_unfit, supported_drivers
 
 
 def unknown_old_gpu(gpu: GpuFacts) -> Refusal:
@@ -180,6 +180,12 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
                 "set nvidia_driver_source to auto or cuda_repo",
             )
         ]
+    if not any(
+        fits_kernel(facts, data, source, kind)
+        for source in requested_sources
+        for kind in driver_sources.module_kinds(data, source)
+    ):
+        return [kernel_unfit(facts, requested_sources[0], data)]
     if request.modules and not any(
         request.modules in driver_sources.module_kinds(data, source)
         and fits_kernel(facts, data, source, request.modules)

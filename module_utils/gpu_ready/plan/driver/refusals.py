@@ -81,6 +81,30 @@ def treat_as_warnings(facts: Facts, treat_as: str) -> List[Notice]:
     ]
 
 
+def kernel_unfit(facts: Facts, source: str, data: Distribution) -> Refusal:
+    """Refuse a kernel that a source has no modules for, and one with PREEMPT_RT, for which NVIDIA's build stops.
+
+    IGNORE_PREEMPT_RT_PRESENCE=1 in its environment skips that check. There is no variable for it: DKMS builds the
+    module again with each kernel update, started by the package manager without it, and the host would lose its GPUs.
+    """
+    kernel = facts.base.kernel
+    if not catalog.is_realtime(kernel.running):
+        return Refusal(
+            "kernel_unfit",
+            "nvidia_driver_source %s: its modules are for the standard kernels of %s, and this host runs %s"
+            % (source, data["pretty"], kernel.running),
+            "set nvidia_driver_source to auto, or boot a standard kernel",
+        )
+    others = [release for release in kernel.installed if not catalog.is_realtime(release)]
+    boot = "boot %s" % " or ".join(others[:2]) if others else "install and boot a kernel without it"
+    return Refusal(
+        "kernel_realtime",
+        "kernel %s has PREEMPT_RT, for which NVIDIA's driver does not build (preempt_rt_sanity_check in conftest.sh)"
+        % kernel.running,
+        "%s, or build the driver yourself and set nvidia_driver_source to none" % boot,
+    )
+
+
 def driver_missing(facts: Facts) -> List[Refusal]:
     if facts.driver.on_disk or facts.driver.loaded:
         return []
@@ -200,6 +224,15 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
     kernel = facts.driver.kernel_without_module
     if kernel is None:
         return []
+    if catalog.is_realtime(kernel):
+        return [
+            Notice(
+                "next_kernel_without_module",
+                "kernel %s boots next and has PREEMPT_RT, for which NVIDIA's driver does not build: after a reboot "
+                "there would be no GPU" % kernel,
+                "make another kernel the default of the boot loader",
+            )
+        ]
     first = "install %s before it boots" % " and ".join(names) if names else "install its module before it boots"
     return [
         Notice(

@@ -125,9 +125,10 @@ def kernel_series(facts: Facts) -> List[str]:
 
 
 def kernels_without_headers(facts: Facts) -> List[str]:
+    """Return the running kernel and the next one, if their headers are missing and a module can be built for them."""
     kernel = facts.base.kernel
     names = [kernel.running] + [name for name in (kernel.next_boot,) if name != kernel.running]
-    return [name for name in names if not kernel.headers.get(name)]
+    return [name for name in names if not kernel.headers.get(name) and not catalog.is_realtime(name)]
 
 
 def next_kernel_steps(facts: Facts) -> List[Step]:
@@ -140,14 +141,17 @@ def next_kernel_steps(facts: Facts) -> List[Step]:
     disk = facts.driver.on_disk
     if kernel is None or disk is None or disk.version not in [row.version for row in facts.driver.dkms]:
         return []
+    if catalog.is_realtime(kernel):
+        return []
     reason = "kernel %s boots next and has no NVIDIA module" % kernel
     return [Step("nvidia_driver.next_kernel", reason, params=NextKernelParams(kernel))]
 
 
 def headers_packages(data: Distribution, kernel: str, installed: Dict[str, str]) -> List[str]:
-    """Return the packages with the headers of a kernel; some kernels have other names (UEK, real time, debug).
+    """Return the packages with the headers of a kernel; some kernels have other names (UEK, debug).
 
-    ``{release}`` is the kernel's name without its kind: 5.14.0-427.el9.x86_64+rt is of kernel-rt-5.14.0-427.el9.x86_64.
+    ``{release}`` is the kernel's name without its kind: 5.14.0-427.el9.x86_64+debug is of
+    kernel-debug-5.14.0-427.el9.x86_64.
     """
     special = (data.get("headers_by_kernel") or {}).items()
     patterns = next((names for pattern, names in special if re.search(pattern, kernel)), data["headers"])

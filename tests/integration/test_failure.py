@@ -101,5 +101,6 @@ def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
         "does not compile for this kernel (nv-mmap.c:77:5: error: implicit declaration of function take_lock)"
         in message
     )
-    assert "choose a newer driver branch" in message and "the whole log is /var/lib/dkms/nvidia/" in message
+    assert "choose a newer driver branch" in message and "the whole log is /var/lib/gpu-ready/dkms-make.log" in message
     assert "CC [M]" not in message
+    assert fleet.ssh(HOST, "dpkg --audit") == ""  # the package of the module was removed in the same step

@@ -28,6 +28,12 @@ def make_log(text: str) -> Optional[str]:
     return (match.group(1) or match.group(2)) if match else None
 
 
+def named_log(message: str) -> Optional[str]:
+    """The path of the log that a message of :func:`explain_failure` ends with."""
+    match = re.search(r"the whole log is (/\S+) on the host", message)
+    return match.group(1) if match else None
+
+
 def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optional[Explanation]:
     """The first known explanation of some texts, each (kind, text)."""
     from . import messages  # compiles hundreds of patterns, which a module needs only when something failed

@@ -5,7 +5,9 @@ import re
 import time
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
+from ..base import files
 from ..base.host import TIMED_OUT, Host, Result
+from ..diagnostics import failure
 from . import apt_entries, apt_lists, apt_sources, archives
 from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
 from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status
@@ -22,6 +24,9 @@ from .manager import (
     Simulation,
     choose_version,
     describe_missing_headers,
+    describe_missing_version,
+    is_installed,
+    list_names,
     refuse_unrequested,
 )
 
@@ -45,6 +50,10 @@ OPTIONS = [
 ]  # fmt: skip
 WITHOUT_SOURCES = ["-o", "Dir::Etc::sourcelist=/dev/null", "-o", "Dir::Etc::sourceparts=-"]
 """A removal and a hold need no package source, and work where two contradict each other (apt.conf(5), Dir::Etc)."""
+UNINSTALLED = ("not-installed", "config-files")
+"""States of packages of which at most the configuration is left (dpkg-query(1))."""
+MAKE_LOG = "dkms-make.log"
+"""Copy of the compiler's log of a failed build, beside the rest of gpu-ready's state."""
 DAY = 86400.0
 READING = "reading the package lists"
 RETRY = 2.0
@@ -177,7 +186,8 @@ class Apt(Manager):
             return []
         self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         # Its status does not count: dependencies of unpacked packages may be missing, which apt installs below.
-        trouble = self.remove_unconfigurable(owned or [])
+        failed = [one.name for one in self.incomplete() if one.state == "half-configured" and one.name in (owned or [])]
+        trouble = self.remove_incomplete(failed, owned or [])
         incomplete = self.incomplete()
         left = [one.name for one in incomplete]
         if left:
@@ -197,15 +207,18 @@ class Apt(Manager):
             )
         return found
 
-    def remove_unconfigurable(self, owned: List[str]) -> str:
-        """Remove half-configured packages of ``owned`` (changes the host); returns the cause of a failure, else ""."""
-        failed = [one.name for one in self.incomplete() if one.state == "half-configured" and one.name in owned]
-        if not failed:
+    def remove_incomplete(self, names: List[str], allowed: List[str]) -> str:
+        """Remove incomplete packages (changes the host); returns the cause of a failure, else "".
+
+        ``allowed``: packages that may be removed with them.
+        """
+        if not names:
             return ""
-        argv = ["remove", "--allow-change-held-packages"] + failed
+        what = "removing what cannot be configured: " + list_names(names)
+        argv = ["remove", "--allow-change-held-packages"] + names
         try:
-            refuse_unrequested(self.simulate("removing what cannot be configured", argv), owned)
-            self.run_change("removing what cannot be configured: " + ", ".join(failed[:5]), argv)
+            refuse_unrequested(self.simulate(what, argv), allowed)
+            self.run_change(what, argv)
         except PackageError as error:
             # Something else blocks the removal, which apt's own repair may clear.
             return " (%s)" % error
@@ -316,9 +329,100 @@ class Apt(Manager):
         return [argv], simulation
 
     def apply_change(self, what: str, calls: List[List[str]], simulation: Simulation) -> None:
-        for argv in calls:
-            self.run_change(what, argv)
+        before = self.installed()
+        replaces = simulation.remove or any(version for version, _ in simulation.install.values())
+        requested = self.user_installed() if replaces else set()
+        try:
+            for argv in calls:
+                self.run_change(what, argv)
+        except PackageError as error:
+            message = str(error)
+            path = failure.named_log(message)
+            log = self.host.read(path) if path else None
+            message += self.undo(before, simulation, requested)
+            if path and log is not None and self.host.read(path) is None:  # it was removed with its package
+                kept = os.path.join(os.path.dirname(self.store), MAKE_LOG)
+                files.write_atomic(kept, log.encode("utf-8"))
+                message = message.replace(path, kept)
+            raise PackageError(message) from error
         self.host.sync_disks()  # dpkg waits for its own files, and for nothing that the packages' scripts write
+
+    def undo(self, before: Dict[str, Installed], simulation: Simulation, requested: Set[str]) -> str:
+        """Undo a failed transaction (changes the host); returns the end of its message.
+
+        One package whose script fails makes every later call of apt fail, also the owner's. Packages that are new and
+        incomplete are removed. Where others were replaced or removed, all new ones are removed and the earlier ones
+        installed again; ``requested`` are those that were no mere dependencies.
+        """
+        after = self.installed()
+        lost = {
+            name: before[name].version
+            for name in set(simulation.install) | set(simulation.remove)
+            if is_installed(before, name) and (name not in after or after[name].version != before[name].version)
+        }
+        half = [one.name for one in self.incomplete()]
+        if not half and not lost:
+            return ""
+        new = [name for name in simulation.new if name in after and after[name].state not in UNINSTALLED]
+        text, trouble = "", self.restore(lost, new, requested)
+        if lost and not trouble:
+            text = ". The packages that were installed before were installed again"
+        else:
+            trouble += self.remove_incomplete([name for name in half if name in new], new)
+        if self.incomplete():
+            self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
+        after = self.installed()
+        gone = [name for name in half if name in new and (name not in after or after[name].state in UNINSTALLED)]
+        if gone and not text:
+            text = ". Removed again, because they were left half configured: %s" % list_names(gone)
+        missing = ["%s %s" % one for one in sorted(lost.items()) if not is_installed(after, one[0])]
+        if missing:
+            text += ". No longer installed: %s%s" % (list_names(missing), trouble)
+        left = sorted({one.name for one in self.incomplete()})
+        if left:
+            text += (
+                ". %s is left half configured%s, and apt installs nothing until that is repaired: see `dpkg --audit` "
+                "on this host, then run `dpkg --configure -a` and `apt-get --fix-broken install`"
+            ) % (list_names(left), trouble)
+        return text
+
+    def restore(self, lost: Dict[str, str], new: List[str], requested: Set[str]) -> str:
+        """Install earlier versions again and remove the ``new`` packages (changes the host).
+
+        Returns the cause of a failure, else "".
+        """
+        if not lost:
+            return ""
+        what = "installing the earlier packages again"
+        try:
+            argv = ["--allow-downgrades", "--allow-change-held-packages", "install"]
+            argv += self.find_earlier(lost) + [name + "-" for name in new]
+            simulation = self.simulate(what, argv)
+            refuse_unrequested(simulation, new)
+            others = sorted(set(simulation.install) - set(lost))
+            if others:
+                raise PackageError("%s: %s would be installed or upgraded with them" % (what, list_names(others)))
+            self.run_change(what, argv)
+            dependencies = sorted(set(lost) - requested)
+            if dependencies:
+                self.mark("auto", dependencies)
+        except PackageError as error:
+            return " (%s)" % error
+        return ""
+
+    def find_earlier(self, versions: Dict[str, str]) -> List[str]:
+        """Arguments that install exactly these versions, as a source or the disk has them; else PackageError."""
+        offers = self.offers(sorted(versions))
+        found = []
+        for name, version in sorted(versions.items()):
+            if version in offers.get(name, []):
+                found += self.resolve([PackageSpec(name, version)], offers)
+                continue
+            path = archives.find_deb(self.host, name, version)
+            if path is None:
+                raise PackageError(describe_missing_version(PackageSpec(name, version), offers.get(name, [])))
+            found.append(path)
+        return found
 
     def removal_command(self, names: List[str]) -> List[str]:
         return WITHOUT_SOURCES + ["purge", "--allow-change-held-packages", "--ignore-hold"] + names

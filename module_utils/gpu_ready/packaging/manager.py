@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..base import validation
 from ..base.errors import GpuReadyError
@@ -118,6 +118,11 @@ def pins_parts(value: Any) -> bool:
 def is_installed(installed: Dict[str, Installed], name: str) -> bool:
     """True if a package is installed completely."""
     return name in installed and installed[name].state == "installed"
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
 
 
 def format_megabytes(count: int) -> str:
@@ -346,6 +351,8 @@ class Manager:
             return ""
         path = failure.make_log(match.group()) or failure.make_log(text)
         log = self.host.read(path) if path else None
+        if not is_driver_build(match):  # the driver's remedies would not help
+            return ": %s; the whole log is %s on the host" % (failure.key_line([log or text]), path or self.log)
         return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
     def check_free_space(self, count: int, needs: List[Tuple[str, int]]) -> None:

@@ -1,0 +1,160 @@
+"""What a package transaction that fails leaves, with the real apt and dpkg in a root of their own: what was there before."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from gpu_ready.base import manifest, manifest_notes
+from gpu_ready.packaging import install
+from gpu_ready.packaging.apt import Apt
+from gpu_ready.packaging.manager import Installed, PackageError, PackageSpec
+
+from tests.unit.private_root import Deb, PrivateRoot, Repository
+
+pytestmark = [pytest.mark.host_io, pytest.mark.skipif(not shutil.which("apt-get"), reason="there is no apt here")]
+HEADERS = "linux-headers-6.1.0-50-amd64"
+EVDI = "/var/lib/dkms/evdi/1.9.1/build/make.log"
+DKMS_FAILS = f"""printf '%s\\n' 'Error! Bad return status for module build on kernel: 6.1.0-50-amd64 (x86_64)' \\
+  'Consult {EVDI} for more information.' >&2
+exit 11"""
+"""What DKMS 3 prints in the hook of the headers, and its exit status (`autoinstall` in dkms 3.0.10)."""
+FOLLOWER = Deb("linux-headers-amd64", depends=HEADERS)
+OLD, NEW = "1:580.95.05-1", "1:595.58.03-1"
+
+
+@pytest.fixture(autouse=True)
+def manifest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "manifest.json")
+    for function in (manifest.read, manifest_notes.note, manifest_notes.drop, manifest_notes.note_packages):
+        monkeypatch.setattr(function, "__defaults__", (path,))
+    monkeypatch.setattr(manifest_notes.forget_packages, "__defaults__", ((), path))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> PrivateRoot:
+    root = PrivateRoot(tmp_path / "root")
+    (root.root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] copy:{tmp_path}/repository ./\n")
+    return root
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+def manager(host: PrivateRoot) -> Apt:
+    return Apt(host, locks=(), store=str(host.root / "packages"))
+
+
+def converge(host: PrivateRoot, *names: str, remove: tuple[str, ...] = ()) -> None:
+    """What gpu_packages does."""
+    specs = [PackageSpec(*name.split("=")) for name in names]
+    request = install.PackageRequest(specs, [], {}, {}, list(remove), False, [], [], list(remove), False, "packages")
+    install.converge(manager(host), request, check=False)
+
+
+def state(host: PrivateRoot) -> dict[str, Installed]:
+    return {name: one for name, one in manager(host).installed().items() if one.state != "config-files"}
+
+
+def works(host: PrivateRoot) -> bool:
+    """True if dpkg has nothing to complain of, and a real installation succeeds."""
+    audit = host.run(["dpkg", f"--root={host.root}", "--audit"])
+    installed = host.run(["apt-get", "-y", "install", "hello"])
+    removed = host.run(["apt-get", "-y", "remove", "hello"])
+    return audit.out + audit.err == "" and (audit.rc, installed.rc, removed.rc) == (0, 0, 0)
+
+
+def failing(text: str = DKMS_FAILS) -> dict[str, str]:
+    return {"postinst": text}
+
+
+def fail(host: PrivateRoot, *names: str, remove: tuple[str, ...] = ()) -> str:
+    with pytest.raises(PackageError) as caught:
+        converge(host, *names, remove=remove)
+    return str(caught.value)
+
+
+def test_headers_whose_hook_fails_are_removed_in_the_same_step(host: PrivateRoot, repository: Repository) -> None:
+    repository.publish(Deb(HEADERS, scripts=failing()), FOLLOWER, Deb("gcc"), Deb("hello"))
+    manager(host).update()
+    messages = {fail(host, HEADERS, FOLLOWER.name, "gcc") for _ in range(3)}
+    assert len(messages) == 1, "each run says the same"
+    message = messages.pop()
+    assert "DKMS could not build evdi/1.9.1" in message and "`dkms remove evdi/1.9.1 --all`" in message
+    assert message.endswith(f"Removed again, because they were left half configured: {HEADERS}, {FOLLOWER.name}")
+    assert list(state(host)) == ["gcc"] and works(host)
+    assert set(manifest.read()["packages"]) == {"gcc"}
+
+
+def test_a_failed_replacement_restores_what_it_replaced(host: PrivateRoot, repository: Repository) -> None:
+    """Also a dependency that nobody requested, with apt's mark of one."""
+    old = [Deb("driver", OLD, "library"), Deb("library", OLD), Deb("tool", "1")]
+    repository.publish(*old, Deb("hello"))
+    manager(host).update()
+    converge(host, "driver", "tool")
+    manager(host).mark("auto", ["tool"])
+    before, marked = state(host), manager(host).user_installed()
+    other = Deb("driver-595", NEW, "library-595, tool (= 2)", "Conflicts: driver\n", failing())
+    repository.publish(
+        *old, other, Deb("library-595", NEW, more="Conflicts: library\n"), Deb("tool", "2"), Deb("hello")
+    )
+    manager(host).update()
+    message = fail(host, "driver-595", remove=("driver", "library"))
+    assert "installed before were installed again" in message
+    assert state(host) == before and manager(host).user_installed() == marked and works(host)
+    assert set(manifest.read()["packages"]) == {"driver", "library", "tool"}
+
+
+def test_what_cannot_be_restored_is_named(host: PrivateRoot, repository: Repository) -> None:
+    repository.publish(Deb("driver", OLD), Deb("hello"))
+    manager(host).update()
+    converge(host, "driver")
+    manager(host).run_change("emptying the cache", ["clean"])
+    repository.publish(Deb("driver-595", NEW, more="Conflicts: driver\n", scripts=failing("exit 1")), Deb("hello"))
+    manager(host).update()
+    message = fail(host, "driver-595", remove=("driver",))
+    assert f"driver {OLD}" in message and "no package source of this host" in message
+    assert state(host) == {} and works(host)
+
+
+def test_packages_of_others_are_completed_not_removed(host: PrivateRoot, repository: Repository) -> None:
+    """A transaction upgrades a package of the owner, and fails before that is configured."""
+    repository.publish(Deb("libc", "1"), Deb("hello"))
+    manager(host).update()
+    assert host.run(["apt-get", "-y", "install", "libc"]).rc == 0
+    repository.publish(Deb("libc", "2"), Deb("driver", NEW, "libc (= 2)", scripts={"preinst": "exit 1"}), Deb("hello"))
+    manager(host).update()
+    fail(host, "driver")
+    assert set(state(host)) == {"libc"} and works(host)
+
+
+def test_a_failure_that_changed_nothing_is_only_reported(host: PrivateRoot, repository: Repository) -> None:
+    repository.publish(Deb("driver"), Deb("hello"))
+    manager(host).update()
+    (repository.directory / "driver_1_all.deb").unlink()
+    message = fail(host, "driver")
+    assert "again" not in message.partition("driver_1_all.deb")[2].replace("run again", "")
+    assert works(host) and not manifest.read().get("packages")
+
+
+def test_what_stays_half_configured_is_named_with_the_command(host: PrivateRoot, repository: Repository) -> None:
+    """Its removal fails too."""
+    repository.publish(Deb("driver", scripts={"postinst": "exit 1", "prerm": "exit 1"}), Deb("hello"))
+    manager(host).update()
+    message = fail(host, "driver")
+    assert "driver is left half configured" in message and "`dpkg --configure -a`" in message
+
+
+def test_the_log_of_a_build_outlives_the_package(host: PrivateRoot, repository: Repository) -> None:
+    """Removing the package of a DKMS module removes its tree with the compiler's log."""
+    log = "/var/lib/dkms/nvidia/580.95.05/build/make.log"
+    path = Path(str(host.root) + log)
+    write = f"mkdir -p {path.parent}; echo 'nv.c:7:5: error: implicit declaration of function x' >{path}\n"
+    scripts = {"postinst": write + DKMS_FAILS.replace(EVDI, log), "prerm": f"rm -r {path.parent}"}
+    repository.publish(Deb("nvidia-dkms", scripts=scripts), Deb("hello"))
+    manager(host).update()
+    message = fail(host, "nvidia-dkms")
+    kept = host.root / "dkms-make.log"
+    assert f"the whole log is {kept} on the host" in message and "implicit declaration" in kept.read_text()
+    assert not path.exists() and state(host) == {} and works(host)

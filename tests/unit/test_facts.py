@@ -12,7 +12,7 @@ from gpu_ready.base import pending, records
 from gpu_ready.base.host import Host, Result
 from gpu_ready.facts import apt, base, collect, driver, model, public
 from gpu_ready.facts import rpm as rpm_facts
-from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, PackageFacts, SecureBootFacts
+from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, OtherModule, PackageFacts, SecureBootFacts
 from gpu_ready.hardware import pci
 from gpu_ready.packaging import rpm
 
@@ -166,6 +166,52 @@ def test_who_holds_a_lock_is_asked_without_taking_it(tmp_path: Path) -> None:
         process.kill()
     assert Host().lock_holder(str(path)) is None
     assert Host().lock_holder(str(tmp_path / "absent")) is None
+
+
+DKMS = "/var/lib/dkms/"
+FAILED = "DKMS make.log for evdi-1.9.1 for kernel 6.1.0-50-amd64 (x86_64)\nThu Nov 26\nx.c:1: error: y\n"
+NEWER_FAILED = FAILED.replace("DKMS make.log for evdi-", "DKMS (dkms-3.2.2) make.log for evdi/")
+AUTO, MANUAL = 'PACKAGE_NAME="evdi"\nAUTOINSTALL="yes"\n', 'PACKAGE_NAME="evdi"\n#AUTOINSTALL="yes"\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "expected"),
+    [
+        ({"evdi/1.9.1/source/dkms.conf": AUTO}, {}, [OtherModule("evdi", "1.9.1")]),
+        ({"evdi/1.9.1/source/dkms.conf": MANUAL}, {}, []),
+        ({"evdi/1.9.1/6.1.0-50-amd64/x86_64/log/make.log": FAILED}, {}, []),
+        (
+            {"evdi/1.9.1/source/dkms.conf": AUTO, "evdi/1.10.0/source/dkms.conf": AUTO},
+            {"evdi/kernel-6.1.0-49-amd64-x86_64": "1.9.1/6.1.0-49-amd64/x86_64"},
+            [OtherModule("evdi", "1.10.0")],
+        ),
+        (
+            {"zfs/2.1.11/source/dkms.conf": "AUTOINSTALL=yes\n"},
+            {"zfs/kernel-6.1.0-49-amd64-x86_64": DKMS + "zfs/2.1.11/6.1.0-49-amd64/x86_64"},
+            [OtherModule("zfs", "2.1.11", ["6.1.0-49-amd64"])],
+        ),
+        *[
+            (
+                {"evdi/1.9.1/source/dkms.conf": AUTO, "evdi/1.9.1/build/make.log": log},
+                {},
+                [OtherModule("evdi", "1.9.1", [], "6.1.0-50-amd64")],
+            )
+            for log in (FAILED, NEWER_FAILED)
+        ],
+        ({"nvidia-current/535.261.03/source/dkms.conf": AUTO, "mok.key": "", "dkms_dbversion": "2.0\n"}, {}, []),
+        ({"nvidia-fs/2.20/source/dkms.conf": AUTO}, {}, [OtherModule("nvidia-fs", "2.20")]),
+    ],
+    ids=[
+        "added", "by hand", "no source", "the newest version", "installed", "failed", "failed with dkms 3.2", "the driver",
+        "NVIDIA's other modules",
+    ],
+)  # fmt: skip
+def test_modules_of_others_that_dkms_builds_by_itself(
+    files: dict[str, str], links: dict[str, str], expected: list[OtherModule]
+) -> None:
+    host = p40(files={DKMS + path: text for path, text in files.items()})
+    host.links.update({DKMS + path: target for path, target in links.items()})
+    assert collect.collect(host).driver.other_modules == expected
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
+from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts, OtherModule
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan.driver import candidates, services
 from gpu_ready.plan.driver import choose as driver
@@ -556,3 +556,50 @@ def test_the_module_of_the_next_kernel_is_built_before_it_boots(headers: bool) -
 
 def test_a_module_that_dkms_did_not_build_is_not_built_for_the_next_kernel() -> None:
     assert decide(upgraded_kernel(True, dkms=False), nvidia_driver_hold=False).steps == []
+
+
+DEBIAN_KERNEL = bare(T4, distro="debian12").base.kernel.running
+
+
+def beside(module: OtherModule, dkms: str, distro: str = "debian12", headers: bool = False) -> Any:
+    """What is decided for a host with a DKMS module of others, and this version of dkms."""
+    host = bare(T4, distro=distro)
+    host = having(host, driver={"other_modules": [module]}, packages={"installed": {"dkms": dkms} if dkms else {}})
+    if headers:
+        kernel = host.base.kernel
+        host = having(host, base={"kernel": {"headers": {kernel.running: True}}})
+    return decide(host)
+
+
+@pytest.mark.parametrize(
+    ("module", "dkms", "more", "refused", "warned"),
+    [
+        (OtherModule("evdi", "1.9.1", [], DEBIAN_KERNEL), "3.0.10-8+deb12u1", {}, True, False),
+        (OtherModule("evdi", "1.9.1", [], "6.1.0-1-amd64"), "3.0.10-8+deb12u1", {}, False, True),
+        (OtherModule("evdi", "1.9.1"), "3.0.10-8+deb12u1", {}, False, True),
+        (OtherModule("zfs", "2.1.11", ["6.1.0-1-amd64"]), "3.0.10-8+deb12u1", {}, False, False),
+        (OtherModule("evdi", "1.9.1", [], DEBIAN_KERNEL), "2.8.7-2ubuntu2.2", {}, False, False),
+        (OtherModule("evdi", "1.9.1", [], DEBIAN_KERNEL), "", {}, False, False),
+        (OtherModule("evdi", "1.9.1", [], DEBIAN_KERNEL), "3.0.10-8", {"headers": True}, False, False),
+    ],
+    ids=["failed", "for another kernel", "never built", "built before", "dkms 2.8", "no dkms", "headers are installed"],
+)
+def test_headers_that_a_module_of_others_would_break(
+    module: OtherModule, dkms: str, more: dict[str, Any], refused: bool, warned: bool
+) -> None:
+    """Only where the package of headers runs a dkms that fails with it: dpkg would leave the headers half configured."""
+    decision = beside(module, dkms, **more)
+    assert codes(decision) == (["other_module_fails"] if refused else [])
+    assert [one.code for one in decision.warnings if one.code.startswith("other_")] == (
+        ["other_module_builds"] if warned else []
+    )
+    for one in [*decision.refusals, *decision.warnings]:
+        assert not one.code.startswith("other_") or "`dkms remove evdi/1.9.1 --all`" in one.remedy
+    assert not refused or decision.steps == []
+
+
+def test_headers_in_rpms_build_nothing() -> None:
+    kernel = bare(T4, distro="el9").base.kernel.running
+    decision = beside(OtherModule("evdi", "1.9.1", [], kernel), "3.2.2-1.el9", distro="el9")
+    assert (decision.refusals, [one for one in decision.warnings if one.code.startswith("other_")]) == ([], [])
+    assert "kernel_headers.install" in [step.id for step in decision.steps]

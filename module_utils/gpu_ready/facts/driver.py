@@ -20,6 +20,7 @@ from .model import (
     ImexFacts,
     ModuleFacts,
     ModuleUse,
+    OtherModule,
     PackageFacts,
     VerifiedFacts,
     YumFacts,
@@ -47,6 +48,8 @@ FABRICMANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 IMEX_NODES = "/etc/nvidia-imex/nodes_config.cfg"
 CAPABILITIES = "/proc/driver/nvidia/capabilities"
+DKMS = "/var/lib/dkms/"
+DKMS_DRIVER = "nvidia(?!-fs|-peer)"
 PARAMETERS = "/proc/driver/nvidia/params"
 SHOWN_AS = {"RmProfilingAdminOnly": "RestrictProfilingToAdminUsers"}
 """The one parameter that the driver shows under another name (nv_parms in nv-reg.h of the open kernel modules)."""
@@ -92,6 +95,7 @@ def collect(
         use=use,
         busy=busy,
         dkms=dkms_versions(host),
+        other_modules=other_modules(host),
         persistence=persistence_state.read_persistence(host),
         imex=imex_facts(host),
         interrupted=installed_files.is_interrupted(host),
@@ -224,10 +228,37 @@ def gpu_processes(host: Host) -> List[GpuProcess]:
 
 def dkms_versions(host: Host) -> List[DkmsFacts]:
     rows = []
-    for name in host.listdir("/var/lib/dkms"):
-        if re.match("nvidia(?!-fs|-peer)", name):
-            for version in host.listdir("/var/lib/dkms/" + name):
-                kernels = [k for k in host.listdir("/var/lib/dkms/%s/%s" % (name, version)) if k[:1].isdigit()]
+    for name in host.listdir(DKMS):
+        if re.match(DKMS_DRIVER, name):
+            for version in host.listdir(DKMS + name):
+                kernels = [k for k in host.listdir("%s%s/%s" % (DKMS, name, version)) if k[:1].isdigit()]
                 if version[:1].isdigit():
                     rows.append(DkmsFacts(name, version, kernels))
     return rows
+
+
+def other_modules(host: Host) -> List[OtherModule]:
+    """Collect what `dkms autoinstall` builds beside the driver: of each module the newest version with AUTOINSTALL.
+
+    The links kernel-KERNEL-ARCH name what is installed. DKMS moves the log of a build that succeeds, and leaves that of
+    one that failed in the directory `build`; its first line names the kernel (autoinstall, _is_module_installed and
+    actual_build of dkms 2.8 to 3.4).
+    """
+    found = []
+    for name in host.listdir(DKMS):
+        configurations = {
+            version: host.read("%s%s/%s/source/dkms.conf" % (DKMS, name, version))
+            for version in ([] if re.match(DKMS_DRIVER, name) else host.listdir(DKMS + name))
+        }
+        added = {version: text for version, text in configurations.items() if text is not None}
+        if not added:
+            continue
+        version = max(added, key=versions.key)
+        if not re.search(r"(?m)^\s*AUTOINSTALL=[\"']?\w", added[version]):
+            continue
+        links = [host.readlink(DKMS + name + "/" + link) or "" for link in host.listdir(DKMS + name)]
+        kernels = [parts[-2] for parts in (link.rstrip("/").split("/") for link in links) if parts[-3:-2] == [version]]
+        log = host.read("%s%s/%s/build/make.log" % (DKMS, name, version)) or ""
+        failed = re.search(r"make\.log for \S+ for kernel (\S+)", log)
+        found.append(OtherModule(name, version, kernels, failed.group(1) if failed else ""))
+    return found

@@ -207,6 +207,18 @@ class DkmsFacts(NamedTuple):
     kernels: List[str] = []
 
 
+class OtherModule(NamedTuple):
+    """A DKMS module that is no part of a driver and that DKMS builds by itself for every kernel with headers.
+
+    ``kernels``: those that it is installed for. ``failed``: the kernel of its last build if that failed, else "".
+    """
+
+    name: str
+    version: str
+    kernels: List[str] = []
+    failed: str = ""
+
+
 class ImexFacts(NamedTuple):
     """``member``: this node belongs to an IMEX domain."""
 
@@ -242,6 +254,7 @@ class DriverFacts(NamedTuple):
     use: Dict[str, ModuleUse] = {}
     busy: bool = False
     dkms: List[DkmsFacts] = []
+    other_modules: List[OtherModule] = []
     persistence: Persistence = Persistence()
     imex: ImexFacts = ImexFacts()
     interrupted: bool = False

@@ -63,6 +63,12 @@ def complete(
     if refusals:
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.driver_steps(facts, settings, driver, data)
+    if any(step.id == "kernel_headers.install" for step in steps):
+        kernels = driver_steps.kernels_without_headers(facts)
+        refusals, notices = driver_refusals.find_other_builds(facts, kernels, data)
+        warnings += notices
+        if refusals:
+            return Decision(driver, [], refusals, warnings)
     warnings += driver_refusals.adoption_warnings(facts, driver, settings.nvidia_driver_hold)
     warnings += driver_refusals.branch_warnings(driver, facts.base.served_gpus, request, data)
     if driver.satisfied and not driver_steps.next_kernel_steps(facts):

@@ -1,7 +1,8 @@
 """Warnings about the driver, and refusals of hosts that get none: each names the cause and the remedy."""
 
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
+from ...base import versions
 from ...catalog import driver_packages, driver_sources
 from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
@@ -17,6 +18,8 @@ from .candidates import (
     pairs_of_host,
 )
 from .steps import is_held_by_us
+
+TREE = "/var/lib/dkms/"
 
 
 def machine_unsupported(facts: Facts) -> Refusal:
@@ -242,6 +245,43 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
             "new kernel" % first,
         )
     ]
+
+
+def find_other_builds(facts: Facts, kernels: List[str], data: Distribution) -> Tuple[List[Refusal], List[Notice]]:
+    """Refuse headers of ``kernels`` whose installation fails because of a DKMS module of others, or warn that it may.
+
+    The packages of headers of Debian and Ubuntu run DKMS, which builds all modules of the host. Since dkms 3 a build
+    that fails makes it end with 11 (`autoinstall`; 2.8 ended with 0), and dpkg leaves the headers half configured. RPMs
+    of headers build nothing, and rpm only warns of a %post that fails (its tests/rpmscript.at).
+    """
+    version = versions.parse(facts.packages.installed.get("dkms", ""))
+    if data["package_manager"] != "apt" or not version or version < (3,):
+        return [], []
+    refusals, warnings = [], []
+    for module in facts.driver.other_modules:
+        name = "%s/%s" % (module.name, module.version)
+        remedy = "repair it, or remove it (`dkms remove %s --all`, or the package that has it)" % name
+        if module.failed in kernels:
+            refusals.append(
+                Refusal(
+                    "other_module_fails",
+                    "the DKMS module %s, which is no part of the driver, did not build for kernel %s "
+                    "(%s%s/build/make.log), and the headers of that kernel cannot be installed while it does not"
+                    % (name, module.failed, TREE, name),
+                    remedy + ", then run this again",
+                )
+            )
+        elif kernels and not module.kernels:
+            warnings.append(
+                Notice(
+                    "other_module_builds",
+                    "the headers of kernel %s make DKMS build %s too, which is no part of the driver and was never "
+                    "built here: if that fails, the headers are not installed, and this run ends there"
+                    % (" and ".join(kernels), name),
+                    "nothing is to be done where it builds; else " + remedy,
+                )
+            )
+    return refusals, warnings
 
 
 def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: List[str]) -> List[Notice]:

@@ -38,7 +38,8 @@ answers for the vendors' names: [lab.md](lab.md) says what such a host shows and
 - **{RUN}**: the run ends verified, with no step that the plan did not have; or refused, with nothing changed.
 - **{SECOND}**: the next run has no step and changes nothing.
 - **{HEALTHY}**: `apt-get update` or `dnf makecache`, and an installation that is only simulated, print
-  after the runs and after the removal what they printed before.
+  after the runs and after the removal what they printed before; no package is half configured then (`dpkg --audit`,
+  `dnf check`), and a small package is really installed and removed.
 - **{RUNNING}**: every service runs on with its process, and so does a container where docker ran. `restarts` names a
   unit that a step starts again, because that disturbs no program.
 - **{UNINSTALL}**: after `uninstall.yml` every file and package is as before the first run.

@@ -9,7 +9,7 @@ from tests.integration.fleet import Fleet
 
 pytestmark = pytest.mark.lab
 
-HOST = "fail-debian12"
+HOST, OTHERS = "fail-debian12", "fail-others"
 COMPILERS = ("gcc", "cc", "gcc-12", "x86_64-linux-gnu-gcc-12")
 # A compiler before the real one on PATH, which fails for every file.
 BROKEN_COMPILER = (
@@ -91,7 +91,7 @@ def test_a_command_of_a_drop_in_that_fails(fleet: Fleet, tmp_path: Path) -> None
 def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
     fleet.ssh(HOST, BROKEN_COMPILER)
     try:
-        run = fleet.play(extra={"nvidia_driver_branch": 595})
+        run = fleet.play("--limit", HOST, extra={"nvidia_driver_branch": 595})
     finally:
         fleet.ssh(HOST, WHOLE_COMPILER)
     assert run.rc != 0
@@ -104,3 +104,26 @@ def test_a_driver_that_does_not_compile(fleet: Fleet) -> None:
     assert "choose a newer driver branch" in message and "the whole log is /var/lib/gpu-ready/dkms-make.log" in message
     assert "CC [M]" not in message
     assert fleet.ssh(HOST, "dpkg --audit") == ""  # the package of the module was removed in the same step
+
+
+@pytest.mark.long
+def test_a_module_of_others_that_does_not_build(fleet: Fleet) -> None:
+    """The headers build it: they are removed again in the same step, and the next runs refuse before any change."""
+    extra = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
+    checked = fleet.play("--check", "--limit", OTHERS, extra=extra)
+    assert "other_module_builds" in [one["code"] for one in checked.plan(OTHERS)["warnings"]]
+    first = fleet.play(
+        "--limit", OTHERS, extra=extra
+    )  # it checks the package manager: dpkg --audit, a real installation
+    message = " ".join(first.failures(OTHERS).split())
+    assert "DKMS could not build evdi/1.9.1 for kernel" in message and "`dkms remove evdi/1.9.1 --all`" in message
+    assert "evdi.c:" in message and "driver branch" not in message
+    assert "Removed again, because they were left half configured: linux-headers-" in message
+    for _ in range(2):
+        run = fleet.play("--limit", OTHERS, extra=extra)
+        (refusal,) = run.plan(OTHERS)["refusals"]
+        assert refusal["code"] == "other_module_fails" and "`dkms remove evdi/1.9.1 --all`" in refusal["remedy"]
+        assert run.changed(OTHERS) == []
+    fleet.ssh(OTHERS, "dkms remove evdi/1.9.1 --all")
+    last = fleet.play("--limit", OTHERS, extra=extra)
+    assert last.rc == 0, last.failures(OTHERS)

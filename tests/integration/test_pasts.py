@@ -51,6 +51,11 @@ else
   dnf --assumeno install libvdpau 2>&1 | grep -E '^(Error|No match|Operation|Nothing)'
 fi
 """
+WORKS = "set -- 0 ''\n" + (ROOT / "tests/integration/package_health.sh").read_text(encoding="utf-8")
+"""Prints what does not work: what is half configured, and a real installation. Not before the first run: that would itself
+configure what a past left half configured."""
+SIMULATED = re.compile(r"(?m)^Inst tree|^Operation aborted")
+"""What HEALTH prints where the package manager could install something before the first run."""
 LEFT_BY_OTHERS = (
     r"/usr/local/bin/\S+: .* link to /usr/lib/gpu-ready-lab/compiler$"
     r"|\S+: absent became 4\d{4} "
@@ -77,6 +82,8 @@ class Life(NamedTuple):
     """Before the first run, and at the end."""
     health: tuple[dict[str, str], dict[str, str], dict[str, str]]
     """Before the first run, after the second, and at the end."""
+    broken: tuple[dict[str, str], dict[str, str]]
+    """What does not work after the second run and at the end."""
     running: tuple[dict[str, set[str]], dict[str, set[str]]]
     """Before the first run and after it."""
 
@@ -100,13 +107,16 @@ def live(batch: list[Case]) -> Life:
     second = fleet.play(packages_broken_by=PAST)
     on_each(batch, lambda host: fleet.ssh(host, STOP_WORK))
     health_then = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
+    broken_then = on_each(batch, lambda host: fleet.ssh(host, WORKS, check=False))
     removed = fleet.play(
         playbook="playbooks/uninstall.yml", extra={"gpu_ready_uninstall": True}, packages_broken_by=PAST
     )
     health_last = on_each(batch, lambda host: fleet.ssh(host, HEALTH, check=False))
+    broken_last = on_each(batch, lambda host: fleet.ssh(host, WORKS, check=False))
     return Life(
         checked, worked, first, second, removed,
-        (files, take_files(batch)), (health, health_then, health_last), (running, running_then),
+        (files, take_files(batch)), (health, health_then, health_last), (broken_then, broken_last),
+        (running, running_then),
     )  # fmt: skip
 
 
@@ -209,6 +219,8 @@ def check_healthy(life: Life, case: Case) -> None:
     before, then, last = (health[case.host] for health in life.health)
     assert then == before, f"{before!r} became {then!r}"
     assert last == before, f"{before!r} became {last!r}"
+    if SIMULATED.search(before):
+        assert [broken[case.host] for broken in life.broken] == ["", ""]
 
 
 def check_running(life: Life, case: Case) -> None:

@@ -118,6 +118,24 @@ def test_what_cannot_be_restored_is_named(host: PrivateRoot, repository: Reposit
     assert state(host) == {} and works(host)
 
 
+def test_what_cannot_be_configured_again_is_not_left_half_configured(host: PrivateRoot, repository: Repository) -> None:
+    """A compiler that is broken builds the earlier module as little as the new one."""
+    broken = host.root / "broken"
+    builds = {"postinst": f"test ! -e {broken}"}
+    old, new = Deb("dkms-580", OLD, scripts=builds), Deb("dkms-595", NEW, more="Conflicts: dkms-580\n", scripts=builds)
+    repository.publish(old, new, Deb("hello"))
+    manager(host).update()
+    converge(host, "dkms-580")
+    broken.touch()
+    message = fail(host, "dkms-595", remove=("dkms-580",))
+    assert f"No longer installed: dkms-580 {OLD}" in message and message.startswith(
+        "installing packages: the package dkms-595"
+    )
+    assert state(host) == {} and works(host)
+    broken.unlink()
+    converge(host, "dkms-580")
+
+
 def test_packages_of_others_are_completed_not_removed(host: PrivateRoot, repository: Repository) -> None:
     """A transaction upgrades a package of the owner, and fails before that is configured."""
     repository.publish(Deb("libc", "1"), Deb("hello"))

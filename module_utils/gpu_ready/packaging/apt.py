@@ -368,14 +368,18 @@ class Apt(Manager):
         if lost and not trouble:
             text = ". The packages that were installed before were installed again"
         else:
-            trouble += self.remove_incomplete([name for name in half if name in new], new)
+            # The scripts of the earlier packages may fail too, as with a broken compiler: those were to be removed.
+            own = new + simulation.remove
+            trouble += self.remove_incomplete([one.name for one in self.incomplete() if one.name in own], own)
         if self.incomplete():
             self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         after = self.installed()
         gone = [name for name in half if name in new and (name not in after or after[name].state in UNINSTALLED)]
         if gone and not text:
             text = ". Removed again, because they were left half configured: %s" % list_names(gone)
-        missing = ["%s %s" % one for one in sorted(lost.items()) if not is_installed(after, one[0])]
+        missing = [
+            "%s %s" % one for one in sorted(lost.items()) if one[0] not in after or after[one[0]].state in UNINSTALLED
+        ]
         if missing:
             text += ". No longer installed: %s%s" % (list_names(missing), trouble)
         left = sorted({one.name for one in self.incomplete()})

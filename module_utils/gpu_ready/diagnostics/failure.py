@@ -28,8 +28,14 @@ def make_log(text: str) -> Optional[str]:
     return (match.group(1) or match.group(2)) if match else None
 
 
+def add_outcome(message: str, text: str) -> str:
+    """Add sentences about what a failure left behind to a message, before its remedy."""
+    failed, mark, remedy = message.partition(". Remedy: ")
+    return failed + text + mark + remedy
+
+
 def named_log(message: str) -> Optional[str]:
-    """The path of the log that a message of :func:`explain_failure` ends with."""
+    """The path of the log that a message of :func:`explain_failure` names."""
     match = re.search(r"the whole log is (/\S+) on the host", message)
     return match.group(1) if match else None
 

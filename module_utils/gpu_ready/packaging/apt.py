@@ -339,7 +339,7 @@ class Apt(Manager):
             message = str(error)
             path = failure.named_log(message)
             log = self.host.read(path) if path else None
-            message += self.undo(before, simulation, requested)
+            message = failure.add_outcome(message, self.undo(before, simulation, requested))
             if path and log is not None and self.host.read(path) is None:  # it was removed with its package
                 kept = os.path.join(os.path.dirname(self.store), MAKE_LOG)
                 files.write_atomic(kept, log.encode("utf-8"))

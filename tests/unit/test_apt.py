@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gpu_ready.base.download_errors import download_remedy
 from gpu_ready.base.host import TIMED_OUT, Host, Result
-from gpu_ready.packaging import apt, apt_errors, apt_lists
+from gpu_ready.packaging import apt, apt_errors, apt_lists, apt_policy
 from gpu_ready.packaging import manager as packages
 from gpu_ready.packaging.dpkg_status import STATUS, parse_dpkg_status
 from gpu_ready.packaging.version_match import version_matches
@@ -121,6 +121,111 @@ def test_errors_are_one_line_with_cause_and_remedy(text: str, words: list[str]) 
         assert word in message
 
 
+UNMET = (
+    "The following packages have unmet dependencies:\n%s\nE: Unable to correct problems, you have held broken packages."
+)
+SECOND_CAUSES = [
+    # The same words of the program, another cause: what is asserted must hold for both, or tell them apart.
+    ("E: Unable to locate package foo", ["no package source", "for its architecture"], "pin"),
+    ("E: Package 'foo' has no installation candidate", ["no package source of this host has it, or a pin forbids it"], "virtual"),
+    (UNMET % " a : Depends: b but it is not installable", ["no package source of this host has it, or a pin forbids it"], "holds"),
+    (UNMET % " a : Depends: b (= 1) but 2 is to be installed", ["pins, holds"], "exclude each other"),
+    (UNMET % " a : Conflicts: b\n     Breaks: c", ["exclude each other"], "pins, holds"),
+    ("E: Version '7' for 'foo' was not found", ["no package source of this host has foo 7"], "pin"),
+    ("E: Could not get lock /var/lib/dpkg/lock-frontend - open (11: Resource temporarily unavailable)", ["Another package manager runs"], "become"),
+    ("E: Could not get lock /var/lib/dpkg/lock-frontend - open (13: Permission denied)", ["become"], "Another package manager"),
+    ("E: Could not get lock /var/lib/dpkg/lock - open (30: Read-only file system)", ["writable"], "Another package manager"),
+    ("dpkg: error: failed to write (No space left on device)", ["inodes"], "watch"),
+    ("Failed to add /run/systemd/ask-password to directory watch: No space left on device\ndpkg: error processing package docker.io (--configure):\n x failed", ["docker.io"], "disk"),
+    ("The module is not signed\ndpkg: error processing package shim (--configure):\n x failed", ["shim"], "signature"),
+    ("dpkg: error processing package a (--configure):\n dependency problems - leaving unconfigured\ndpkg: error processing package b (--configure):\n x failed", ["package b could not be configured"], "package a"),
+    ("dpkg: error processing package a (--configure):\n dependency problems - leaving unconfigured", ["package a"], "removed"),
+    ("dpkg: error processing package a (--remove):\n x failed", ["a could not be removed"], "configured"),
+    ("dpkg: error processing archive /x/a.deb (--unpack):\n x failed", ["could not be unpacked"], "configured"),
+    ("dpkg: error processing archive /x/a.deb (--unpack):\n trying to overwrite '/usr/bin/x', which is also in package b 1.0", ["/usr/bin/x belongs to the package b", "Remove one"], "unpacked"),
+    ("E: Release file for http://m/x/InRelease is not valid yet (invalid for another 1d).", ["clock of this host", "the mirror's owner"], "no longer updated"),
+    ("W: GPG error: http://m/x InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4", ["does not have that key", "Signed-By"], "login page"),
+    ("W: GPG error: http://m/x InRelease: The following signatures were invalid: EXPKEYSIG A4B4 x", ["has expired", "clock"], "something else than"),
+    ("W: GPG error: http://m/x InRelease: The following signatures were invalid: BADSIG A4B4 x", ["something else than its owner signed", "middle of an update"], "expired"),
+    ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["login page"], "signs with another key"),
+    ("W: GPG error: http://m/x InRelease: Could not execute 'gpgv' to verify signature (is gpgv installed?)\nE: The repository 'http://m/x InRelease' is not signed.", ["cannot check signatures"], "something else than"),
+    ("W: OpenPGP signature verification failed: http://m/x InRelease: Sub-process /usr/bin/sqv returned an error code (1), error message is: Signing key on A4B4 is not bound: because: SHA1 is not considered secure since 2026-02-01T00:00:00Z", ["algorithm"], "something else than"),
+    ("E: The repository 'http://m/x  InRelease' is not signed.", ["signs nothing"], "expired"),
+    ("E: Failed to fetch http://m/x  Could not connect to m:404 (1.2.3.4), connection timed out", ["does not answer"], "does not have"),
+    ("E: Failed to fetch http://m/x/nvidia-410.deb  Connection failed [IP: 1.2.3.4 80]", ["does not answer"], "does not have"),
+    ("E: Failed to fetch file:/mnt/x/a.deb  File not found - /mnt/x/a.deb (2: No such file or directory)", ["disk is mounted"], "does not answer"),
+    ("E: Failed to fetch https://m/x  Could not handshake: An unexpected TLS packet was received. [IP: 1 443]", ["agree on no encryption"], "does not answer"),
+    ("E: Failed to fetch https://m/x  Certificate verification failed: The certificate is NOT trusted. The name in the certificate does not match the expected.", ["ca-certificates", "wrong on the server"], "does not answer"),
+    ("E: Failed to fetch http://m/x  Could not resolve '10.199.0.1'", ["no DNS is needed", "routes"], "check its DNS"),
+    ("E: Failed to fetch http://m/x  Something wicked happened resolving '[fd00::1]:http' (-9 - Address family for hostname not supported)", ["no DNS is needed"], "check its DNS"),
+    ("E: Failed to fetch http://m/x  Something wicked happened resolving 'm:http' (-5 - No address associated with hostname)", ["check its DNS"], "no DNS"),
+    ("E: Failed to fetch http://m/x  403  Forbidden [IP: 1.2.3.4 80]", ["refuses", "do not have"], "does not answer"),
+    ("E: Failed to fetch http://m/x  503  Service Unavailable [IP: 1.2.3.4 3128]", ["proxy before it"], "does not answer"),
+    ("E: Failed to fetch http://m/x  Undetermined Error", ["the log of the server"], "does not answer"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words", "other"), SECOND_CAUSES)
+def test_an_explanation_fits_every_cause_of_its_text(text: str, words: list[str], other: str) -> None:
+    message = apt_errors.explain_failure("installing it", Result(100, "", text))
+    assert message.startswith("installing it: ") and "\n" not in message
+    for word in words:
+        assert word in message
+    assert other not in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Result(TIMED_OUT, "", "apt-get: no answer in 300 s"), "no answer in 300 s"),
+        (Result(-9, "", ""), "signal 9 ended it (9: also by the kernel where memory runs out"),
+        (Result(-15, "", ""), "signal 15 ended it. Run again"),
+    ],
+)
+def test_a_stopped_call_is_reported_with_its_own_limit(answer: Result, words: str) -> None:
+    assert words in apt_errors.explain_failure("installing it", answer)
+
+
+PREFERENCES = """# third-party text
+Explanation: the driver comes from elsewhere
+Package: nvidia-* src:x
+Pin: release *
+Pin-Priority: -1
+
+Package: /^lib.*-580$/
+Pin: origin ""
+Pin-Priority: 900
+Package: without-a-priority
+
+Package: *
+Pin: release *
+Pin-Priority: x
+"""
+
+
+def test_pins_are_read_with_their_lines() -> None:
+    assert apt_policy.parse_pins("/p", PREFERENCES) == [
+        apt_policy.Pin("/p", 3, ["nvidia-*", "src:x"], -1),
+        apt_policy.Pin("/p", 7, ["/^lib.*-580$/"], 900),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("nvidia-*", "nvidia-smi", True),
+        ("nvidia-*", "libnvidia-1", False),
+        ("nvidia-smi:amd64", "nvidia-smi", True),
+        ("/^lib.*-580$/", "libnvidia-580", True),
+        ("/^lib.*-580$/", "libnvidia-580-server", False),
+        ("/[/", "x", False),
+        ("*", "x", True),
+    ],
+)
+def test_a_pin_names_packages_as_apt_preferences_says(pattern: str, name: str, fits: bool) -> None:
+    assert apt_policy.pins_package(pattern, name) is fits
+
+
 @pytest.mark.parametrize("text", ["", "\0\xff garbage", "E: ", "Inst", "|||", "Package: \n\n\n"])
 def test_readers_survive_garbage(text: str) -> None:
     apt.parse_simulation(text)
@@ -128,6 +233,8 @@ def test_readers_survive_garbage(text: str) -> None:
     apt.parse_installed(text)
     apt.parse_sizes(text)
     parse_dpkg_status(text)
+    apt_policy.parse_policies(text)
+    apt_policy.parse_pins("/p", text)
     apt_errors.explain_failure("x", Result(1, text, text))
 
 

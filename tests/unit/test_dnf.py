@@ -157,7 +157,7 @@ EXPLANATIONS = [
     ("Error: Problems in request:\nmissing groups or modules: foo:1", ["the module stream foo:1 "]),
     ("Error: \n Problem: conflicting requests\n  - nothing provides x >= 2 needed by y-1-1.noarch\n(try to add '--skip-broken')", ["nothing provides x >= 2 needed by y", "cannot be fulfilled"]),
     ("Error: Package: y-1-1.x86_64 (vendor)\n           Requires: x >= 2\n You could try using --skip-broken", ["Requires: x >= 2"]),
-    ("Errors during downloading metadata for repository 'r':\n  - Status code: 404 for http://m/r/repodata/repomd.xml (IP: 1.2.3.4)\nError: Failed to download metadata for repo 'r': Cannot download repomd.xml: All mirrors were tried", ["r could not be fetched", "404", "does not have this repository"]),
+    ("Errors during downloading metadata for repository 'r':\n  - Status code: 404 for http://m/r/repodata/repomd.xml (IP: 1.2.3.4)\nError: Failed to download metadata for repo 'r': Cannot download repomd.xml: All mirrors were tried", ["r could not be fetched", "404", "does not have it"]),
     ("  - Curl error (7): Couldn't connect to server for http://m/r/repodata/repomd.xml [Failed to connect]\nError: Failed to download metadata for repo 'r': Cannot download repomd.xml", ["Curl error (7)", "does not answer"]),
     (">>> Status code: 404 for http://m/r/repodata/repomd.xml (IP: 1.2.3.4) - http://m/r/repodata/repomd.xml\n>>> Usable URL not found\nFailed to download metadata (baseurl: \"http://m/r\") for repository \"r\": Usable URL not found", ["r could not be fetched", "404"]),
     ("Errors during downloading metadata for repository 'skip':\n  - Curl error (37): no file\nError: Failed to download metadata for repo 'skip': x\nIgnoring repositories: skip\nErrors during downloading metadata for repository 'r':\n  - Status code: 404 for http://m/r (IP: 1)\nError: Failed to download metadata for repo 'r': x", ["r could not be fetched", "404 for http://m/r"]),
@@ -185,6 +185,75 @@ EXPLANATIONS = [
     (" Problem: The operation would result in removing the following protected packages: dnf", ["would remove dnf"]),
     ("", ["exit status 1"]),
 ]  # fmt: skip
+SECOND_CAUSES = [
+    # The same words of the program, another cause: what is asserted must hold for both, or tell them apart.
+    ("error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Permission denied)", ["become"], "another package manager"),
+    ("error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)", ["another package manager"], "become"),
+    ("error: cannot open Packages index using db5 - Permission denied (13)\nError: rpmdb open failed", ["become"], "rebuilddb"),
+    ("error: cannot open Packages database in /var/lib/rpm\nError: rpmdb open failed", ["rebuilddb"], "become"),
+    ("Failed to add /run/systemd/ask-password to directory watch: No space left on device\n>>> [RPM] %post(a-1) scriptlet failed, exit status 3", ["%post"], "disk"),
+    ("error: unpacking of archive failed: cpio: write failed - No space left on device", ["inodes", "df -i"], "watch"),
+    ("error: write failed - Disk quota exceeded", ["Disk quota exceeded"], "does not answer"),
+    ("There are no enabled repositories in \"/etc/yum.repos.d\".", ["register"], "not configured"),
+    ("Error: Failed to download metadata for repo 'r': repomd.xml GPG signature verification error: Signing key not found", ["does not have that key"], "being updated"),
+    ("Error: Failed to download metadata for repo 'r': repomd.xml GPG signature verification error: Bad GPG signature", ["something else than its owner signed"], "does not have that key"),
+    ("  - Status code: 404 for http://m/r/repodata/0a-primary.xml.gz (IP: 1)\nError: Failed to download metadata for repo 'r': Yum repo downloading error: Downloading error(s): repodata/0a-primary.xml.gz", ["being updated"], "URL or the version is wrong"),
+    ("  - Status code: 404 for http://m/r/repodata/repomd.xml (IP: 1)\nError: Failed to download metadata for repo 'r': Cannot download repomd.xml", ["URL or the version is wrong"], "being updated"),
+    ("  - Curl error (7): Failed to connect to m port 443 after 404 ms: Could not connect to server for https://m/r/repodata/repomd.xml []\nError: Failed to download metadata for repo 'r': x", ["does not answer"], "does not have"),
+    ("  - Curl error (28): Timeout was reached for https://m/r/nvidia-410/repomd.xml [Operation too slow]\nError: Failed to download metadata for repo 'r': x", ["does not answer"], "does not have"),
+    ("  - Curl error (23): Failed writing received data to disk/application for https://m/r [x]\nError: Failed to download metadata for repo 'r': x", ["cannot write"], "does not answer"),
+    ("  - Curl error (37): Couldn't read a file:// file for file:///mnt/r/repodata/repomd.xml [Couldn't open file]\nError: Failed to download metadata for repo 'r': x", ["disk is mounted"], "does not answer"),
+    ("  - Status code: 403 for https://m/r/repodata/repomd.xml (IP: 1)\nError: Failed to download metadata for repo 'r': x", ["refuses", "do not have"], "does not answer"),
+    ("  - Status code: 503 for https://m/r/repodata/repomd.xml (IP: 1)\nError: Failed to download metadata for repo 'r': x", ["proxy before it"], "does not answer"),
+    ("  - Status code: 429 for https://m/r/repodata/repomd.xml (IP: 1)\nError: Failed to download metadata for repo 'r': x", ["too many requests"], "does not answer"),
+    ("[MIRROR] a.rpm: Downloading successful, but checksum doesn't match.\nError: Error downloading packages", ["being updated", "something else than its owner signed"], "network"),
+    ("No match for argument: foo\nError: Unable to find a match: foo", ["no package source", "exclude="], "hidden by"),
+    ("Error: Problems in request:\nmissing groups or modules: foo:1", ["Enable the source", "modules.yaml"], "hidden"),
+    ("Error: \n Problem: nothing provides x needed by y-1", ["CRB"], "exclude each other"),
+    ("Error: \n Problem: package y-1 conflicts with z provided by z-1", ["exclude each other"], "CRB"),
+    ("No such command: versionlock. Please use /usr/bin/dnf --help", ["not installed", "plugins=0"], "root's"),
+    ('OpenPGP check for package "a-1" (/x.rpm) from repo "r" has failed: Public key is not installed.', ["does not have that key"], "being updated"),
+    ('OpenPGP check for package "a-1" (/x.rpm) from repo "r" has failed: Policy rejects 0A1B: SHA1 is not considered secure', ["algorithm"], "being updated"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words", "other"), SECOND_CAUSES)
+def test_an_explanation_fits_every_cause_of_its_text(text: str, words: list[str], other: str) -> None:
+    message = dnf_errors.explain_failure("installing it", Result(1, "", text))
+    for word in words:
+        assert word in message
+    assert other not in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Result(124, "", "dnf: no answer in 600 s"), "no answer in 600 s"),
+        (Result(-9, "", ""), "memory"),
+        (Result(-15, "", ""), r"signal 15 ended it\. Run"),
+    ],
+)
+def test_a_stopped_call_is_reported_with_its_own_limit(answer: Result, words: str) -> None:
+    with pytest.raises(packages.PackageError, match=words):
+        dnf.Dnf(Scripted({"-y install": answer}), wait=0.0).run_change("installing it", ["install", "a"])
+
+
+@pytest.mark.parametrize(("free", "full"), [(0, True), (4096, True), (2**30, False), (None, False)])
+def test_a_full_disk_is_not_the_only_cause_where_dnf_names_another(free: int | None, full: bool) -> None:
+    """A small /tmp of two megabytes has nothing to do with a file that the mirror does not have."""
+    host = Scripted({"-y install": Result(1, "", "No match for argument: foo\nError: Unable to find a match: foo")})
+    host.free = lambda path: free if path == "/tmp" else 2**40  # type: ignore[method-assign]
+    with pytest.raises(packages.PackageError, match="package foo is in no package source") as found:
+        dnf.Dnf(host, wait=0.0).run_change("installing it", ["install", "foo"])
+    assert ("Besides, the disk is full, no free space left in /tmp" in str(found.value)) is full
+
+
+def test_a_lock_that_may_not_be_written_is_not_waited_for() -> None:
+    text = "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Permission denied)"
+    host = Scripted({"-y install": Result(1, "", text)})
+    with pytest.raises(packages.PackageError, match="become"):
+        dnf.Dnf(host, wait=60.0).run_change("installing it", ["install", "foo"])
+    assert len(host.made) == 1
 
 
 @pytest.mark.parametrize(("text", "words"), EXPLANATIONS)

@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from ..base import files
 from ..base.host import TIMED_OUT, Host, Result
 from ..diagnostics import failure
-from . import apt_entries, apt_lists, apt_sources, archives
+from . import apt_entries, apt_lists, apt_policy, apt_sources, archives
 from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
 from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status
 from .locks import APT_LOCKS, held_locks
@@ -31,6 +31,7 @@ from .manager import (
 )
 
 ARCHIVES = "/var/cache/apt/archives"
+PREFERENCES = "/etc/apt/preferences"
 ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "APT_LISTCHANGES_FRONTEND": "none",
@@ -149,8 +150,26 @@ class Apt(Manager):
         """Run apt-get (changes the host)."""
         answer = self.call(argv)
         if answer.rc != 0:
-            raise PackageError(explain_failure(what, answer) + self.describe_make_log(answer))
+            raise PackageError(self.describe_failure(what, answer) + self.describe_make_log(answer))
         return answer
+
+    def describe_failure(self, what: str, answer: Result) -> str:
+        """Message for a failed call; why a package has no candidate is asked of apt and its preferences."""
+        names = apt_policy.find_names(answer.out + "\n" + answer.err)
+        if not names:
+            return explain_failure(what, answer)
+        policies = apt_policy.parse_policies(self.query_cache("policy", names))
+        return explain_failure(what, answer, policies, self.read_pins())
+
+    def read_pins(self) -> List[apt_policy.Pin]:
+        """The stanzas of all preferences files that apt reads (apt_preferences(5))."""
+        names = [
+            name
+            for name in self.host.listdir(PREFERENCES + ".d")
+            if name.rpartition(".")[1:] in (("", name), (".", "pref"))
+        ]
+        paths = [PREFERENCES] + ["%s.d/%s" % (PREFERENCES, name) for name in names]
+        return [pin for path in paths for pin in apt_policy.parse_pins(path, self.host.read(path) or "")]
 
     def call(self, argv: List[str]) -> Result:
         """Run apt-get when no other package manager runs, again where one was faster.
@@ -451,7 +470,7 @@ class Apt(Manager):
             ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
         )
         if answer.rc != 0:
-            raise PackageError(explain_failure(what, answer) + self.describe_failed_sources())
+            raise PackageError(self.describe_failure(what, answer) + self.describe_failed_sources())
         return parse_simulation(answer.out)
 
     def check_disk(self, simulation: Simulation) -> None:

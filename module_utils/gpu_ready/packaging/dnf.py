@@ -16,6 +16,8 @@ from .dnf_errors import (
     explain_failed_repository,
     explain_failure,
     explain_lock,
+    explain_rights,
+    find_explanation,
     find_failed_repositories,
     find_hidden_names,
     join_lines,
@@ -164,7 +166,9 @@ class Dnf(Manager):
             skipped = [] if needed else ["--disablerepo=" + name for name in self.skipped]
             options = self.options(needed) + skipped
             found = self.host.run([self.program, answer] + options + argv, timeout=limit, env=ENVIRONMENT)
-            if found.rc == 0 or not explain_lock(found.out + found.err) or time.monotonic() >= end:
+            text = found.out + found.err
+            waits = explain_lock(text) and not explain_rights(text)
+            if found.rc == 0 or not waits or time.monotonic() >= end:
                 return self.note_failed_sources(found, needed)
             time.sleep(2.0)
 
@@ -201,11 +205,16 @@ class Dnf(Manager):
         return found[0] if found else ""
 
     def describe_failure(self, what: str, answer: Result) -> str:
-        for path in WRITTEN:
-            free = self.host.free(path)
-            if free is not None and free < FULL:
-                return "%s: the disk is full, no free space left in %s. Free space there, then run again" % (what, path)
-        return explain_failure(what, answer) + self.describe_hidden(find_hidden_names(answer.out + answer.err))
+        text = answer.out + "\n" + answer.err
+        message = explain_failure(what, answer) + self.describe_hidden(find_hidden_names(text))
+        spaces = [(path, self.host.free(path)) for path in WRITTEN]
+        full = [path for path, free in spaces if free is not None and free < FULL]
+        if not full:
+            return message
+        known = find_explanation(text)
+        space = "the disk is full, no free space left in %s. Free space there, then run again" % full[0]
+        # With another cause in the text, a full disk need not be the one: a small /tmp is not written by everything.
+        return "%s. Besides, %s" % (message, space) if known else "%s: %s" % (what, space)
 
     def describe_hidden(self, names: List[str]) -> str:
         """The end of a message about packages that were not found: lines that hide them, sources that were not read."""

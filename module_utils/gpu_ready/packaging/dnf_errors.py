@@ -3,10 +3,18 @@
 import re
 from typing import List, Optional
 
-from ..base.download_errors import MIRRORED, download_remedy
+from ..base.download_errors import download_remedy, find_status
 from ..base.host import TIMED_OUT, Result
 from .locations import split_list
-from .manager import HEADERS, RUN_LIMIT, WRONG_CLOCK, WRONG_SIGNATURE, describe_missing_headers, find_dkms_failure
+from .manager import (
+    HEADERS,
+    WRONG_SIGNATURE,
+    describe_full_disk,
+    describe_missing_headers,
+    describe_stopped_call,
+    find_dkms_failure,
+)
+from .signature_errors import signature_remedy
 
 
 def join_lines(lines: List[str], count: int = 4) -> str:
@@ -18,20 +26,35 @@ def explain_failure(what: str, answer: Result) -> str:
     dkms = find_dkms_failure(what, text)
     if dkms:
         return dkms
-    for explain_cause in EXPLAINERS:
-        found = explain_cause(text)
-        if found:
-            return "%s: %s" % (what, found)
-    if answer.rc == TIMED_OUT:
-        return "%s: no end within %d minutes. Run again: that repairs what is incomplete" % (
-            what,
-            RUN_LIMIT // 60,
-        )
-    if answer.rc < 0:
-        return "%s: signal %d ended it. Run again: that repairs what is incomplete" % (what, -answer.rc)
+    found = find_explanation(text)
+    if found:
+        return "%s: %s" % (what, found)
+    if answer.rc == TIMED_OUT or answer.rc < 0:
+        return "%s: %s" % (what, describe_stopped_call(answer))
     lines = [line for line in answer.err.splitlines() + answer.out.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal|Transaction failed)", line)]
     return "%s: exit status %d: %s" % (what, answer.rc, join_lines(errors or lines[-4:])[:400] or "nothing was printed")
+
+
+def find_explanation(text: str) -> Optional[str]:
+    """Cause and remedy of a text, None where it is not known."""
+    found = (explain_cause(text) for explain_cause in EXPLAINERS)
+    return next((one for one in found if one), None)
+
+
+def explain_rights(text: str) -> Optional[str]:
+    """A lock or the database cannot be written, although nobody else has it."""
+    match = re.search(
+        r"[^\n]*(?:lock|rpmdb|using (?:db\d|sqlite|ndb))[^\n]*(?:Permission denied|Read-only file system)[^\n]*", text
+    )
+    if match:
+        return (
+            "%s. Check that this runs as root (become), and that the disk is writable"
+            % (" ".join(match.group().split())[:200])
+        )
+    if re.search(r"superuser privileges|You need to be root", text):
+        return "root's rights are needed: run with become"
+    return None
 
 
 def explain_lock(text: str) -> Optional[str]:
@@ -113,30 +136,41 @@ def explain_metadata(text: str) -> Optional[str]:
         if missing:
             return "the repository %s is not configured on this host. Add it, then run again" % missing.group(1)
         if re.search(r"There are no enabled repo", text):
-            return "no package repository of this host is enabled. Enable the distribution's own, then run again"
+            return (
+                "no package repository of this host is enabled. Enable the distribution's own, then run again; "
+                "on Red Hat Enterprise Linux, register the host first"
+            )
         return None
     name, cause = failed[-1]
     # dnf 4 lists the errors of each repository under its name; dnf5 as they come.
     block = re.search(r"for repository '%s':\n((?:  - [^\n]*\n)+)" % re.escape(name), text)
     text = block.group(1) if block else text
     if re.search(r"signature|GPG", cause) and "not available" not in cause:
-        return "the signature of the repository %s is not valid (%s). %s" % (name, cause.strip()[:200], WRONG_SIGNATURE)
+        return "the signature of the repository %s is not valid (%s). %s" % (
+            name,
+            cause.strip()[:200],
+            signature_remedy(cause),
+        )
     if "not available" in cause and "GPG" in cause:
         return (
             "the repository %s has no signature (%s), but one is expected. Check that the mirror has repomd.xml.asc, "
             "and that it serves what its owner signed" % (name, find_causes(text) or cause.strip()[:200])
         )
     reported = find_causes(cause) or find_causes(text) or cause.strip()[:200]
-    if "404" in reported:
-        return "%s could not be fetched (%s). %s does not have this repository" % (
-            name,
-            reported,
-            "The mirror" if MIRRORED.match(find_url(reported)) else "The server",
+    if find_status(reported) == "404" and not re.search(r"repomd\.xml|mirrorlist|metalink", reported):
+        # The list of the repository was read, and names a file that is missing.
+        return (
+            "%s could not be fetched (%s). The mirror is being updated, or incomplete: run again later, or complete it"
+            % (name, reported)
         )
     if re.search(r"checksum|Checksum", cause):
-        return "%s could not be fetched (%s). The mirror is being updated, or damaged: run again later" % (
-            name,
-            cause[:200],
+        return (
+            "%s could not be fetched (%s). The mirror is being updated or damaged, or a proxy keeps an old file: run "
+            "again later"
+            % (
+                name,
+                cause[:200],
+            )
         )
     return "%s could not be fetched (%s). %s" % (name, reported, download_remedy(reported, find_url(reported)))
 
@@ -158,9 +192,7 @@ def explain_signature(text: str) -> Optional[str]:
     if not match and not re.search(r"GPG check FAILED|Signature verification failed", text):
         return None
     reported = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"
-    # rpm prints this also for a key that, by this host's clock, is not yet or no longer valid.
-    clock = ". Or the clock of this host is wrong. " + WRONG_CLOCK if "not correct for this package" in reported else ""
-    return "a signature is not valid (%s). %s%s" % (reported, WRONG_SIGNATURE, clock)
+    return "a signature is not valid (%s). %s" % (reported, signature_remedy(reported))
 
 
 def explain_download(text: str) -> Optional[str]:
@@ -172,7 +204,10 @@ def explain_download(text: str) -> Optional[str]:
     wrong = re.search(r"([^\n]*(?:Inconsistent server data|checksum doesn't match|Checksum)[^\n]*)", text)
     if wrong:
         reported = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
-        return "a package is not what the repository's list says (%s). %s" % (reported[:300], WRONG_SIGNATURE)
+        return (
+            "a package is not what the repository's list says (%s). %s. Or the mirror is being updated, or a proxy "
+            "keeps an old file: run again later" % (reported[:300], WRONG_SIGNATURE)
+        )
     reported = find_causes(text) or "no cause was printed"
     return "a package could not be fetched (%s). %s" % (reported, download_remedy(reported, find_url(reported)))
 
@@ -197,8 +232,9 @@ def explain_unknown(text: str) -> Optional[str]:
         )
     match = re.search(r"missing groups or modules: (\S+)|No match for argument: (\S+:\S+)$", text, re.M)
     if match:
-        return "the module stream %s is in no package source of this host. Enable the source that has it" % (
-            match.group(1) or match.group(2)
+        return (
+            "the module stream %s is in no package source of this host. Enable the source that has it; a mirror needs "
+            "modules.yaml too" % (match.group(1) or match.group(2))
         )
     names = re.findall(r"No match for argument: (\S+)", text) + re.findall(r"No package (\S+) available", text)
     names += [name for line in re.findall(r"Unable to find a match: ([^\n]+)", text) for name in line.split()]
@@ -207,7 +243,10 @@ def explain_unknown(text: str) -> Optional[str]:
     if headers:
         return describe_missing_headers(headers[0])
     if names:
-        return "the package %s is in no package source of this host. Enable the source that has it" % ", ".join(names)
+        return (
+            "the package %s is in no package source of this host, or a filter hides it there (`exclude=`, a version "
+            "lock, a module stream). Enable the source that has it, or change the filter" % ", ".join(names)
+        )
     return None
 
 
@@ -225,7 +264,13 @@ def explain_unsolvable(text: str) -> Optional[str]:
         return None
     lines = [line for problem in problems for line in problem.splitlines()]
     reported = join_lines([re.sub(r"^\s*(?:Problem(?: \d+)?:|- |Error: )\s*", "", line) for line in lines], 6)[:700]
-    return "the dependencies cannot be fulfilled (%s). Check version locks, excludes and third-party sources" % reported
+    if "nothing provides" in reported or "Requires:" in reported:
+        remedy = "Enable the source that has what is missing (EPEL, CRB, optional), or check excludes and version locks"
+    elif re.search(r"conflicts with|cannot install both|obsoletes", reported):
+        remedy = "Remove one of the packages that exclude each other, or check version locks and third-party sources"
+    else:
+        remedy = "Check version locks, excludes and third-party sources"
+    return "the dependencies cannot be fulfilled (%s). %s" % (reported, remedy)
 
 
 def explain_disk(text: str) -> Optional[str]:
@@ -235,10 +280,13 @@ def explain_disk(text: str) -> Optional[str]:
     )
     if match:
         return "not enough free space: %s more are needed in %s. Free space there, then run again" % match.groups()
-    match = re.search(r"[^\n]*(?:No space left on device|Not enough free space|Disk quota exceeded)[^\n]*", text)
-    return match and (
-        "the disk is full, no free space left (%s). Free space, then run again" % " ".join(match.group().split())[:300]
-    )
+    match = re.search(r"[^\n]*Not enough free space[^\n]*", text)
+    if match:
+        return (
+            "the disk is full, no free space left (%s). Free space, then run again"
+            % (" ".join(match.group().split())[:300])
+        )
+    return describe_full_disk(text)
 
 
 def explain_transaction(text: str) -> Optional[str]:
@@ -251,21 +299,21 @@ def explain_transaction(text: str) -> Optional[str]:
         )
     if re.search(r"No such command:? '?versionlock|Unknown argument \"versionlock\"", text):
         return (
-            "the versionlock plugin is not installed (python3-dnf-plugin-versionlock, yum-plugin-versionlock for yum), "
-            "and without it no version can be held: install it, or do not ask for a hold"
+            "the versionlock plugin is not installed (python3-dnf-plugin-versionlock, yum-plugin-versionlock for yum) "
+            "or switched off (plugins=0 in dnf.conf, enabled=0 in plugins/versionlock.conf), and without it no version "
+            "can be held: install it or switch it on, or do not ask for a hold"
         )
     match = re.search(r"%(\w+)\((\S+)\) scriptlet failed, exit status (\d+)", text)
     if match:
         return (
-            "the script %%%s of the package %s failed with %s: see /var/log/dnf.rpm.log, with yum /var/log/yum.log"
-            % match.groups()
+            "the script %%%s of the package %s failed with %s: see /var/log/dnf.rpm.log, with dnf5 /var/log/dnf5.log, "
+            "with yum /var/log/yum.log" % match.groups()
         )
-    if re.search(r"superuser privileges|You need to be root", text):
-        return "root's rights are needed: run with become"
     return None
 
 
 EXPLAINERS = (
+    explain_rights,
     explain_lock,
     explain_disk,
     explain_database,

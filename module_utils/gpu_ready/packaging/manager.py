@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from ..base import validation
 from ..base.errors import GpuReadyError
-from ..base.host import Host, Result
+from ..base.host import TIMED_OUT, Host, Result
 from ..diagnostics import failure
 from .version_match import version_matches
 
@@ -156,6 +156,35 @@ def choose_version(spec: PackageSpec, offered: List[str], why: str = "") -> str:
     if not matching:
         raise PackageError(describe_missing_version(spec, offered) + why)
     return matching[0]
+
+
+def describe_full_disk(text: str) -> Optional[str]:
+    """Message for a file system that is full, by the words of the kernel (ENOSPC, EDQUOT); None where it is not.
+
+    ENOSPC has three causes: no free blocks, no free inodes, and too few watches of inotify, which systemctl reports as
+    "Failed to add /run/systemd/ask-password to directory watch: No space left on device".
+    """
+    lines = [
+        " ".join(line.split())[:300]
+        for line in text.splitlines()
+        if re.search(r"No space left on device|Disk quota exceeded", line) and "watch" not in line
+    ]
+    return (
+        "a disk is full, no free space left or no free inodes (%s). See `df -h` and `df -i`, free some, then run again"
+        % lines[0]
+        if lines
+        else None
+    )
+
+
+def describe_stopped_call(answer: Result) -> str:
+    """Message for a call that was ended by us or by a signal."""
+    if answer.rc == TIMED_OUT:
+        return "it was ended (%s). Run again: that repairs what is incomplete" % (
+            answer.err.strip()[-200:] or "no answer"
+        )
+    memory = " (9: also by the kernel where memory runs out, see `dmesg`)" if answer.rc == -9 else ""
+    return "signal %d ended it%s. Run again: that repairs what is incomplete" % (-answer.rc, memory)
 
 
 def find_dkms_failure(what: str, text: str) -> Optional[str]:

@@ -16,7 +16,7 @@ if __name__ == "__main__":
 from gpu_ready.base.host import Result
 from gpu_ready.catalog import driver_packages
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect
+from gpu_ready.facts import collect, driver_origin
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
 from gpu_ready.packaging import rpm
@@ -57,6 +57,7 @@ class Past(NamedTuple):
 
     ``place``: what apt-cache says of the driver's packages, or the section and vendor of RPMs; "" for dpkg's database
     alone. ``module``: directory of the module below that of the kernel. ``companions``: packages that are no driver.
+    ``unoffered``: packages of services beside the driver that the driver's repository does not have.
     """
 
     title: str
@@ -79,6 +80,7 @@ class Past(NamedTuple):
     fabricmanager: bool = False
     files: Mapping[str, str] = {}
     requests: tuple[Mapping[str, Any], ...] = (OTHERS,)
+    unoffered: tuple[str, ...] = ()
 
 
 def ubuntu(branch: str, version: str, series: str = "", flavour: str = "-open", kind: str = "dkms") -> dict[str, str]:
@@ -178,6 +180,41 @@ PASTS = {
         "NVIDIA/ansible-role-nvidia-driver#60",
         "ubuntu2404",
         CUDA_DEBS,
+    ),
+    "cuda-repository-removed": Past(
+        "an image with the compute packages of NVIDIA's repository, which was removed so that no update moves them",
+        "NVIDIA/ansible-role-nvidia-driver#60",
+        "ubuntu2404",
+        {name: version for name, version in CUDA_DEBS.items() if name != "nvidia-persistenced"},
+    ),
+    "local-repository-without-persistenced": Past(
+        "a site's repository of the driver alone",
+        "general knowledge",
+        "ubuntu2404",
+        {name: version for name, version in CUDA_DEBS.items() if name != "nvidia-persistenced"},
+        place="file:/var/cuda-repo-ubuntu2404-13-0-local",
+        unoffered=("nvidia-persistenced", "nvidia-fabricmanager"),
+    ),
+    "cuda-repository-removed-nvswitch": Past(
+        "the same image on a host with NVSwitches, which needs a fabric manager",
+        "general knowledge",
+        "ubuntu2404",
+        CUDA_DEBS,
+        card="H100",
+        switches=4,
+        requests=(OTHERS, {"nvidia_driver_version": "580.105.08"}),
+    ),
+    "cuda-repository-removed-el9": Past(
+        "the same image on Enterprise Linux",
+        "general knowledge",
+        "el9",
+        rpms("3:580.95.05-1.el9", CUDA_RPMS.replace("nvidia-persistenced ", "")),
+        place="cuda-rhel9-x86_64",
+        urls={"baseos": "http://mirror.example/rocky/9/BaseOS/x86_64/os/"},
+        module="extra",
+        files={
+            "/etc/dnf/modules.d/nvidia-driver.module": "[nvidia-driver]\nname=nvidia-driver\nstream=580-open\nstate=enabled\n"
+        },
     ),
     "cuda-local-repository": Past(
         "NVIDIA's local repository",
@@ -589,7 +626,13 @@ def recorded(past: Past) -> RecordedHost:
         stanza = "Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n"
         files["/var/lib/dpkg/status"] = "\n".join(stanza % pair for pair in sorted(packages.items()))
         files["/etc/apt/sources.list"] = "deb http://deb.example/os suite main contrib non-free restricted multiverse\n"
-        asked = driver_packages.deciding_packages(past.packages)
+        data = catalog.distro(past.system.replace("pop", "ubuntu"))
+        named = (
+            driver_origin.companion_names(data, driver_origin.deciding_versions(dict(past.packages)))
+            if past.packages
+            else []
+        )
+        asked = sorted({*driver_packages.deciding_packages(past.packages), *named})
         programs["apt-cache", "policy", *asked] = Result(0, policy(past, asked), "")
     return RecordedHost(files={**files, **past.files}, programs=programs)
 
@@ -603,7 +646,14 @@ def policy(past: Past, names: list[str]) -> str:
     """Return what apt-cache policy prints of these packages (tested with the real one in test_driver_origin.py)."""
     text = ""
     for name in names:
-        version = past.packages[name]
+        version = {**past.packages, **past.companions}.get(name, "")
+        if not version and past.place and name not in past.unoffered:
+            text += (
+                f"{name}:\n  Installed: (none)\n  Version table:\n     {past.driver[0] if past.driver else 1}-1 500\n"
+            )
+            text += f"        500 {past.place} Packages\n"
+        if not version:
+            continue
         text += f"{name}:\n  Installed: {version}\n  Candidate: {version}\n  Version table:\n *** {version} 500\n"
         text += f"        500 {past.place} Packages\n" if past.place else ""
         text += "        100 /var/lib/dpkg/status\n"

@@ -178,12 +178,35 @@ def test_the_real_apt_cache_names_the_repositories_of_the_installed_version(
     )
     monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
     subprocess.run(["apt-get", "update"], check=True, capture_output=True)
-    found = {one.name: one.places for one in apt.origin_evidence(Host(), installed)}
+    policies = apt.ask_policy(Host(), [*installed, "nowhere"])
+    offered = apt.offered_versions(policies, [*installed, "nowhere"])
+    assert {name: sorted(versions) for name, versions in offered.items()} == {
+        "libcuda1": [],
+        "libnvidia-compute": ["590.1-1", "590.2-1"],
+        "libnvidia-compute-580-server": ["580.1-0u", "9"],
+        "nowhere": [],
+    }
+    found = {one.name: one.places for one in apt.origin_evidence(policies, installed)}
     assert found == {
         "libcuda1": [],
         "libnvidia-compute": [Place(f"file:{tmp_path}/{CUDA}")],
         "libnvidia-compute-580-server": [Place(f"file:{tmp_path}/ubuntu", "noble-updates", "restricted")],
     }
+
+
+def test_a_version_that_comes_in_phases_is_read() -> None:
+    """apt 2.1.16: private-show.cc prints the share of hosts behind the priority of an update of Ubuntu."""
+    text = (
+        "nvidia-persistenced:\n  Installed: 580.1-1\n  Candidate: 580.1-1\n  Version table:\n"
+        "     580.2-1 500 (phased 20%)\n        500 http://a/ubuntu noble-updates/main amd64 Packages\n"
+        " *** 580.1-1 500 (phased 90%)\n        500 http://a/ubuntu noble/main amd64 Packages\n"
+        "        100 /var/lib/dpkg/status\n"
+    )
+    policies = apt.parse_policy(text)
+    assert apt.offered_versions(policies, ["nvidia-persistenced"]) == {"nvidia-persistenced": ["580.2-1", "580.1-1"]}
+    assert apt.origin_evidence(policies, {"nvidia-persistenced": "580.1-1"})[0].places == [
+        Place("http://a/ubuntu", "noble", "main")
+    ]
 
 
 # ---- RPM ------------------------------------------------------------------------------------------------------------

@@ -63,25 +63,48 @@ def test_a_host_without_driver_packages_is_not_asked_for_their_origin() -> None:
 def test_a_host_with_a_driver_is_asked_once() -> None:
     host = past_hosts.recorded(PASTS["ubuntu-drivers-desktop"])
     collect.collect(host)
-    assert [argv for argv in host.asked if argv[0] == "apt-cache"] == [("apt-cache", "policy", "libnvidia-compute-580")]
+    (argv,) = [argv for argv in host.asked if argv[0] == "apt-cache"]
+    assert argv[:3] == ("apt-cache", "policy", "libnvidia-compute-580")
+    assert {"nvidia-persistenced", "nvidia-compute-utils-580-server", "nvidia-fabricmanager-580"} <= {*argv[3:]}
 
 
 @pytest.mark.parametrize("name", ["ubuntu-drivers-desktop", "rpmfusion", "cuda-local-repository"])
 def test_a_verified_host_is_not_asked_again_until_its_packages_change(name: str) -> None:
     """A host in the desired state pays nothing: apt-cache takes seconds where its cache is switched off."""
     host = past_hosts.recorded(PASTS[name])
-    first = collect.collect(host).driver
+    facts = collect.collect(host)
+    first = facts.driver
     record = VerifiedFacts(
-        True, origin=first.origin, repository=first.repository,
+        True, origin=first.origin, repository=first.repository, companions=first.companions,
         origin_of=driver_origin.deciding_versions(first.packages),
+        sources=driver_origin.sources_digest(facts.apt.sources or facts.yum.sources),
     )  # fmt: skip
     host.files[verified.PATH] = json.dumps(verified.to_json(record))
     host.asked.clear()
     assert collect.collect(host).driver == first
     assert not [argv for argv in host.asked if argv[0] == "apt-cache" or argv[:2] == ("rpm", "-q")]
-    other = record._replace(origin_of={one: "1" for one in record.origin_of}, origin="elrepo")
-    host.files[verified.PATH] = json.dumps(verified.to_json(other))
-    assert collect.collect(host).driver == first
+    packages = record._replace(origin_of={one: "1" for one in record.origin_of}, origin="elrepo")
+    sources = record._replace(sources="0123456789abcdef", origin="elrepo")
+    for other in (packages, sources):
+        host.files[verified.PATH] = json.dumps(verified.to_json(other))
+        assert collect.collect(host).driver == first
+
+
+def test_a_verified_host_is_asked_again_after_a_repository_was_enabled() -> None:
+    """That is the remedy of a service that no source offered."""
+    host = past_hosts.recorded(PASTS["cuda-repository-removed"])
+    facts = collect.collect(host)
+    digest = driver_origin.sources_digest(facts.apt.sources)
+    record = VerifiedFacts(
+        True, origin=facts.driver.origin, companions=facts.driver.companions, sources=digest,
+        origin_of=driver_origin.deciding_versions(facts.driver.packages),
+    )  # fmt: skip
+    host.files[verified.PATH] = json.dumps(verified.to_json(record))
+    host.asked.clear()
+    assert collect.collect(host).driver == facts.driver and not [one for one in host.asked if one[0] == "apt-cache"]
+    host.files["/etc/apt/sources.list.d/cuda.list"] = "deb http://mirror.example/cuda /\n"
+    collect.collect(host)
+    assert [one for one in host.asked if one[0] == "apt-cache"]
 
 
 @pytest.mark.parametrize("key", catalog.managed_hosts())

@@ -30,10 +30,14 @@ class PackageEvidence(NamedTuple):
 
 
 class DriverOrigin(NamedTuple):
-    """``publisher``: a key of the catalog or "unknown". ``place``: the repository, "" where none is known."""
+    """``publisher``: a key of the catalog or "unknown". ``place``: the repository, "" where none is known.
+
+    ``companions``: the offered versions of packages of services beside the driver, {} where nobody was asked.
+    """
 
     publisher: str
     place: str = ""
+    companions: Dict[str, List[str]] = {}
 
 
 _packages: Dict[FrozenSet[str], "re.Pattern[str]"] = {}

@@ -1,7 +1,7 @@
 """Facts of a host with dpkg: packages, and the sources, pins and keys of apt."""
 
 import re
-from typing import Dict, List
+from typing import Dict, Iterable, List, NamedTuple
 
 from ..base.host import Host
 from ..catalog.driver_packages import PackageEvidence, Place
@@ -13,6 +13,13 @@ from .model import AptFacts, PackageFacts
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
 SOURCE_LINE = re.compile(r"^\s+-?\d+\s+(\S+:/\S*)\s+(?:([^/\s]\S*?)/(\S*)\s+)?")
+
+
+class PackagePlaces(NamedTuple):
+    """What apt says of a package: the installed version, and the repositories that have each version."""
+
+    installed: str = ""
+    places: Dict[str, List[Place]] = {}
 
 
 def dpkg_packages(host: Host) -> PackageFacts:
@@ -67,27 +74,46 @@ def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:
     return found + [one.rstrip("!").upper() for one in split_list(entry.signed_by) if one[:1] != "/"]
 
 
-def origin_evidence(host: Host, versions: Dict[str, str]) -> List[PackageEvidence]:
-    answer = host.run(["apt-cache", "policy"] + sorted(versions), timeout=60.0)
-    places = parse_policy(answer.out)
-    return [PackageEvidence(name, version, places.get(name, [])) for name, version in sorted(versions.items())]
+def ask_policy(host: Host, names: Iterable[str]) -> Dict[str, PackagePlaces]:
+    return parse_policy(host.run(["apt-cache", "policy"] + sorted(names), timeout=60.0).out)
 
 
-def parse_policy(text: str) -> Dict[str, List[Place]]:
-    """Parse `apt-cache policy NAME...`: the repositories that have the installed version (`***`) of each package.
+def origin_evidence(policies: Dict[str, PackagePlaces], versions: Dict[str, str]) -> List[PackageEvidence]:
+    """Return the repositories that have the installed version of each package."""
+    known = {name: policies.get(name, PackagePlaces()) for name in versions}
+    return [
+        PackageEvidence(name, versions[name], one.places.get(one.installed, [])) for name, one in sorted(known.items())
+    ]
+
+
+def offered_versions(policies: Dict[str, PackagePlaces], names: Iterable[str]) -> Dict[str, List[str]]:
+    """Return the versions that repositories have, by package: [] for one that no list names."""
+    known = {name: policies.get(name, PackagePlaces()).places for name in names}
+    return {name: [version for version, places in found.items() if places] for name, found in known.items()}
+
+
+def parse_policy(text: str) -> Dict[str, PackagePlaces]:
+    """Parse `apt-cache policy NAME...`: the repositories by version, and the installed version (`***`).
 
     Below a version there is a line for each repository: priority, URL, "suite/component" (absent for a repository
-    without suites), architecture, "Packages". The last one is dpkg's own database.
+    without suites), architecture, "Packages". The last one is dpkg's own database. Behind the priority of a version
+    that comes in phases apt 2.1.16 and later print "(phased 10%)".
     """
-    found: Dict[str, List[Place]] = {}
-    name, installed = "", False
+    found: Dict[str, PackagePlaces] = {}
+    name = version = ""
     for line in text.splitlines():
+        head = re.match(r" (\*\*\*|   ) (\S+) -?\d+(?: \(|$)", line)
         if line and not line.startswith(" "):
-            name, installed = line.rstrip(":").split(":")[0], False
-        elif re.match(r" (\*\*\*|   ) \S+ -?\d+$", line):
-            installed = line.startswith(" ***")
-        elif installed:
+            name, version = line.rstrip(":").split(":")[0], ""
+            found[name] = PackagePlaces("", {})
+        elif name and head:
+            version = head.group(2)
+            found[name].places[version] = []
+            if head.group(1) == "***":
+                found[name] = found[name]._replace(installed=version)
+        elif version:
             match = SOURCE_LINE.match(line)
             if match:
-                found.setdefault(name, []).append(Place(match.group(1), match.group(2) or "", match.group(3) or ""))
+                place = Place(match.group(1), match.group(2) or "", match.group(3) or "")
+                found[name].places[version].append(place)
     return found

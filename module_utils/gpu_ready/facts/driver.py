@@ -64,8 +64,12 @@ def collect(
     packages: PackageFacts,
     yum: Optional[YumFacts] = None,
     record: Optional[VerifiedFacts] = None,
+    sources: Optional[Dict[str, str]] = None,
 ) -> DriverFacts:
-    """Collect facts about the driver; ``yum``: the sections of a host with RPMs, ``record``: the last verification."""
+    """Collect facts about the driver; ``yum``: the sections of a host with RPMs, ``record``: the last verification.
+
+    ``sources``: the files with the host's package sources.
+    """
     kernel = system.kernel
     loaded = read_loaded(host)
     modules = find_modules(host, kernel.running)
@@ -78,7 +82,7 @@ def collect(
     runfile = installed_files.find_uninstaller(host)
     use = module_use(host) if loaded else {}
     busy = is_busy(use)
-    origin = driver_origin.collect(host, installed, runfile, system.distro, yum, record)
+    origin = driver_origin.collect(host, installed, runfile, system.distro, yum, record, sources)
     next_boot_has_module = kernel.next_boot == kernel.running or bool(find_modules(host, kernel.next_boot))
     return DriverFacts(
         loaded=loaded,
@@ -91,6 +95,7 @@ def collect(
         runfile=runfile,
         origin=source_of_publisher(origin.publisher) or None,
         repository=origin.place,
+        companions=origin.companions,
         missing_parts=missing_parts(host) if on_disk else [],
         use=use,
         busy=busy,

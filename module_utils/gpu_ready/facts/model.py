@@ -231,8 +231,9 @@ class DriverFacts(NamedTuple):
 
     ``packages``: the installed packages that are part of a driver. ``runfile``: the uninstaller of a .run driver.
     ``origin``: the source of the catalog, another publisher of catalog/driver_packages.yml, "runfile", "mixed" or
-    "unknown"; ``repository``: where its packages came from, "" where that is unknown. ``missing_parts``: what is
-    missing beside the module of what programs compute with (libcuda, libnvidia-ml, nvidia-smi).
+    "unknown"; ``repository``: where its packages came from, "" where that is unknown. ``companions``: the versions that
+    apt's lists have of the packages of services beside the driver, {} with dnf. ``missing_parts``: what is missing
+    beside the module of what programs compute with (libcuda, libnvidia-ml, nvidia-smi).
 
     ``busy``: something uses the loaded module. ``interrupted``: the .run installer was cut off. ``stopped``: services
     that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there is no NVSwitch.
@@ -250,6 +251,7 @@ class DriverFacts(NamedTuple):
     runfile: Optional[str] = None
     origin: Optional[str] = None
     repository: str = ""
+    companions: Dict[str, List[str]] = {}
     missing_parts: List[str] = []
     use: Dict[str, ModuleUse] = {}
     busy: bool = False
@@ -538,7 +540,8 @@ class WorkFacts(NamedTuple):
 class VerifiedFacts(NamedTuple):
     """The record of the last verification. ``gpus`` are UUIDs, ``addresses`` PCI addresses, ``driver`` a version.
 
-    ``origin`` and ``repository`` are those of the driver whose deciding packages have these versions (``origin_of``).
+    ``origin``, ``repository`` and ``companions`` are those of the driver whose deciding packages have these versions
+    (``origin_of``), with the package sources of this digest (``sources``).
     """
 
     ok: bool
@@ -557,6 +560,8 @@ class VerifiedFacts(NamedTuple):
     origin: Optional[str] = None
     repository: str = ""
     origin_of: Dict[str, str] = {}
+    companions: Dict[str, List[str]] = {}
+    sources: str = ""
 
 
 class Facts(NamedTuple):

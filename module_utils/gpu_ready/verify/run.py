@@ -157,6 +157,8 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[s
         origin=facts.driver.origin,
         repository=facts.driver.repository,
         origin_of=driver_origin.deciding_versions(facts.driver.packages),
+        companions=facts.driver.companions,
+        sources=driver_origin.sources_digest(facts.apt.sources or facts.yum.sources),
     )
 
 

@@ -16,8 +16,9 @@ from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import FABRIC_MODULES, Facts, ModuleFacts
 from .. import repository
-from ..model import Choices, Decision, DriverChoice, FileDiff, Notice, PackageTarget, ServicesChoice, Step
+from ..model import Choices, Decision, DriverChoice, FileDiff, Notice, PackageTarget, Refusal, ServicesChoice, Step
 from .model import ServiceParams, UmadParams
+from .offers import is_offered
 from .steps import FABRICMANAGER_PACKAGE, headers_packages, installed_fabricmanager
 
 FABRICMANAGER = "nvidia-fabricmanager"
@@ -37,18 +38,53 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Servi
         return Decision()
     data = catalog.distro(facts.base.distro)
     hold = settings.nvidia_driver_hold
+    manager = fabricmanager_name(facts, driver, data) if facts.base.nvswitches else None
+    if manager and not is_offered(facts, settings, driver, data, manager):
+        return Decision(refusals=[fabricmanager_not_offered(facts, manager)])
     steps = umad_steps(facts, driver, data)
     steps += fabricmanager_steps(facts, driver, data, hold)
-    steps += imex_steps(facts, driver, data, hold)
+    imex = imex_steps(facts, driver, data, hold)
     daemon = "" if facts.base.managed_by else persistenced_package(settings, driver, data)
+    needed = [name for name in (*step_packages(imex), daemon) if name]
+    absent = [name for name in needed if not is_offered(facts, settings, driver, data, name)]
+    steps += [step for step in imex if not set(step_packages([step])) & set(absent)]
+    daemon = "" if daemon in absent else daemon
     steps += persistenced_steps(facts, driver, daemon, hold)
     names = {step.action: step.params.packages[0].name for step in steps if isinstance(step.params, ServiceParams)}
     waits = must_wait(facts, driver, daemon)
     mode = bool(daemon) and not facts.driver.persistence.own and not waits
     warnings = missing_imex_warnings(facts, driver, data) + ([persistence_left_off()] if waits else [])
+    warnings += [companion_not_offered(facts, name) for name in absent]
     if "imex" in names and driver_sources.is_unverified(data, driver.source, "imex"):
         warnings.append(repository.unverified_notice(data, "IMEX of %s" % driver.source, names["imex"]))
     return Decision(ServicesChoice(persistence=mode, **names), steps, warnings=warnings)
+
+
+def step_packages(steps: List[Step]) -> List[str]:
+    return [one.name for step in steps if isinstance(step.params, ServiceParams) for one in step.params.packages]
+
+
+def fabricmanager_not_offered(facts: Facts, name: str) -> Refusal:
+    """Refuse a host with NVSwitches on which nothing computes: its driver is complete only with a fabric manager."""
+    version = facts.driver.on_disk.version if facts.driver.on_disk else ""
+    return Refusal(
+        "fabricmanager_not_offered",
+        "%d NVSwitches need a fabric manager of exactly the driver's version, and no package source of this host "
+        "offers %s %s" % (len(facts.base.nvswitches), name, version),
+        "enable the repository that has it, or set nvidia_driver_version to another version of the branch, which is "
+        "installed together with its fabric manager",
+    )
+
+
+def companion_not_offered(facts: Facts, name: str) -> Notice:
+    version = facts.driver.on_disk.version if facts.driver.on_disk else ""
+    switch = "" if IMEX_PACKAGE.match(name) else ", or set nvidia_driver_persistence to false"
+    return Notice(
+        "companion_not_offered",
+        "no package source of this host offers %s %s, so this service of the adopted driver is left out"
+        % (name, version),
+        "enable the repository that has it, unless this run does, and run this again%s" % switch,
+    )
 
 
 def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:

@@ -4,7 +4,6 @@ import gc
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
 
-from gpu_ready.base import manifest, manifest_notes  # noqa: E402  importable from here on
+from gpu_ready.base import files, locks, manifest, manifest_notes  # noqa: E402  importable from here on
 
 from tests.grid import CAMPAIGN  # noqa: E402
 
@@ -36,16 +35,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_manifest_of_this_machine() -> Iterator[None]:
-    """Fail a test whose code would write the manifest of the machine that runs the tests."""
-    lock = manifest_notes.lock_manifest
+def no_manifest_of_this_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fail a test whose code would write the manifest of the machine that runs the tests; lock elsewhere too."""
+    write = files.write_json_file
 
-    def refuse(path: str, **limits: float) -> AbstractContextManager[None]:
+    def refuse(path: str, value: object) -> None:
         assert path != manifest.PATH, "this test writes " + path
-        return lock(path, **limits)
+        write(path, value)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_notes, "lock_manifest", refuse)
+        patch.setattr(manifest_notes, "write_json_file", refuse)
+        patch.setattr(locks, "DIRECTORY", str(tmp_path_factory.mktemp("locks")))
         yield
 
 

@@ -531,7 +531,7 @@ def files_in_memory() -> Iterator[None]:
         if getattr(loaded, "__name__", "").startswith("gpu_ready") and getattr(loaded, name, None) is old
     ]
     # One module runs at a time here, and the lock is a directory of the real machine.
-    replaced.append((manifest_notes, "lock_manifest", lambda path: nullcontext()))
+    replaced.append((manifest_notes, "lock_manifest", nullcontext))
     replaced.append((library("gpu_node_plan"), "collect", types.SimpleNamespace(collect=collect)))
     before = [(loaded, name, getattr(loaded, name)) for loaded, name, _ in replaced]
     for loaded, name, new in replaced:

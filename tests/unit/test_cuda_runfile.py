@@ -96,7 +96,6 @@ class Node:
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     (tmp_path / "work").mkdir()
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path / "work"),))
-    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr(cuda_runfile, "LOG", str(tmp_path / "installer.log"))
     monkeypatch.setattr(cuda_runfile, "UNINSTALL_LOG", str(tmp_path / "uninstaller.log"))
     monkeypatch.setattr(cudnn_install, "CudnnPaths", lambda **_: records(tmp_path))

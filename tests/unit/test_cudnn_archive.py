@@ -14,6 +14,7 @@ import pytest
 from gpu_ready.base import files
 from gpu_ready.base.download import DownloadLimits
 from gpu_ready.base.errors import GpuReadyError
+from gpu_ready.base.locks import LockError
 from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
 from gpu_ready.cuda.cudnn import install as cudnn_install
 from gpu_ready.cuda.cudnn import model as cudnn
@@ -490,7 +491,7 @@ def test_one_download_serves_every_toolkit_of_a_run(site: Site, node: Node) -> N
 def test_a_simultaneous_second_run_is_reported(site: Site, node: Node) -> None:
     with (
         cudnn_install.archive_directory(node.paths),
-        pytest.raises(CudnnError, match="another run installs cuDNN"),
+        pytest.raises(LockError, match="cudnn.lock: another run"),
         cudnn_install.archive_directory(node.paths),
     ):
         pass

@@ -8,6 +8,7 @@ import pytest
 from gpu_ready.base import files, manifest, manifest_notes
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
+from gpu_ready.base.locks import LockError
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 from gpu_ready.driver.runfile import install as runfile
 from gpu_ready.driver.runfile import installed_files
@@ -342,15 +343,14 @@ def test_temporary_directories_are_removed_also_those_of_a_killed_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path),))
-    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     left = tmp_path / (runfile_fetch.PREFIX + "left")
     (left / "unpacked").mkdir(parents=True)
     with runfile_fetch.work_directory() as directory:
         Path(directory, "file").write_text("x")
         assert not left.exists()
-        with pytest.raises(RunfileError, match="another run"), runfile_fetch.work_directory():
+        with pytest.raises(LockError, match="another run"), runfile_fetch.work_directory():
             pass
-    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_other_users_put_into_var_tmp_neither_blocks_nor_redirects_an_installer(
@@ -370,7 +370,6 @@ def test_what_other_users_put_into_var_tmp_neither_blocks_nor_redirects_an_insta
         os.chown(theirs, 65534, 65534)
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(own),))
     monkeypatch.setattr(runfile_fetch, "EARLIER_DIRECTORIES", (str(earlier), str(tmp_path / "absent")))
-    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     with runfile_fetch.work_directory() as made:
         assert Path(made).parent == own
         assert Path(made).stat().st_mode & 0o777 == 0o700
@@ -419,7 +418,6 @@ class Installing(RecordedHost):
 @pytest.fixture
 def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> InstallerSource:
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(tmp_path),))
-    monkeypatch.setattr(runfile_fetch, "LOCK", str(tmp_path / "lock"))
     (tmp_path / NAME).write_text(HEAD)
     return InstallerSource(str(tmp_path / NAME))
 

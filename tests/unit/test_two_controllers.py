@@ -1,6 +1,6 @@
 """Two processes of ansible-playbook on one host: the second is refused, a dead one is followed at once.
 
-The host is this machine, with a /var/lib of its own for Ansible's Python (a mount namespace).
+The host is this machine, with a /var/lib and a /run of its own for Ansible's Python (a mount namespace).
 """
 
 import json
@@ -26,7 +26,7 @@ LONG = 600
 PROGRAM = str(Path(sys.executable).parent / "ansible-playbook")
 PYTHON = """\
 #!/bin/sh
-exec unshare --user --map-root-user --mount sh -c 'mount --bind "$0" /var/lib && exec "$@"' {state} {python} "$@"
+exec unshare --user --map-root-user --mount sh -c 'mount --bind "$0" /var/lib && mount --bind "$0/run" /run && exec "$@"' {state} {python} "$@"
 """
 PLAY = """
 - hosts: all
@@ -51,7 +51,7 @@ class Site:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.state = directory / "state"
-        self.state.mkdir()
+        (self.state / "run").mkdir(parents=True)
         self.lease = self.state / "gpu-ready/lease.json"
         for name in ("library", "module_utils", "lookup_plugins", "tasks"):
             (directory / name).symlink_to(ROOT / "playbooks" / name)

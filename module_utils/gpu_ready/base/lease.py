@@ -200,7 +200,7 @@ def take(host: Host, claim: Claim, lasts: int = USUAL, path: str = PATH) -> str:
 
     LeaseError if another run has it, or has changed what this run planned.
     """
-    with manifest_notes.lock_manifest(path):
+    with manifest_notes.lock_manifest():
         marked = mark(host, path)
         try:
             before = read(host, path)
@@ -218,7 +218,7 @@ def extend(host: Host, run: RunId, lasts: int, path: str = PATH) -> None:
 
     LeaseError if another run has it, or has had it since this one took it.
     """
-    with manifest_notes.lock_manifest(path):
+    with manifest_notes.lock_manifest():
         before = read(host, path)
         _refuse(host, before, Claim(run, resumes=True))
         _write(host, before, run, lasts, before.usual if before else USUAL, None, path)
@@ -231,7 +231,7 @@ def release(host: Host, run: RunId, path: str = PATH) -> bool:
     """
     if not host.exists(path):
         return False
-    with manifest_notes.lock_manifest(path):
+    with manifest_notes.lock_manifest():
         try:
             before = read(host, path)
         except LeaseError:  # refused when this run tried to take it; it stays for whoever repairs it
@@ -265,7 +265,7 @@ def hold(host: Host, run: RunId, path: str = PATH) -> Iterator[None]:
 
     LeaseError if another run has it, or has had it since this one took it.
     """
-    with manifest_notes.lock_manifest(path):
+    with manifest_notes.lock_manifest():
         before = read(host, path)
         _refuse(host, before, Claim(run, resumes=True))
         usual = before.usual if before else USUAL
@@ -277,7 +277,7 @@ def hold(host: Host, run: RunId, path: str = PATH) -> Iterator[None]:
     finally:
         # An uninstallation has deleted it by now.
         if time.monotonic() - began > LONG_STEP and host.exists(path):
-            with manifest_notes.lock_manifest(path):
+            with manifest_notes.lock_manifest():
                 now = read(host, path)
                 if now is not None and now.run == run.name:
                     _write(host, now, run, usual, usual, None, path)

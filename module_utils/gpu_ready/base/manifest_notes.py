@@ -1,15 +1,13 @@
 """Records of files and of keys in files that others own too: written to the manifest before each change."""
 
 import base64
-import contextlib
-import fcntl
 import os
-import time
-from typing import Any, Container, Dict, Iterable, Iterator, Mapping, Optional
+from typing import Any, Container, ContextManager, Dict, Iterable, Mapping, Optional
 
 from .files import write_json_file
 from .host import Host
-from .manifest import DIRECTORY, PATH, FileState, ManifestError, digest, read, read_state
+from .locks import hold_lock
+from .manifest import DIRECTORY, PATH, FileState, digest, read, read_state
 
 LOCK_WAIT = 60.0
 """Seconds that a run waits for another one that writes the manifest, which takes it milliseconds."""
@@ -29,7 +27,7 @@ def note_files(
     mode that it has, 0644 for a new one, as files.write_atomic() does. ``generated``: programs write such a file from
     the state of the host, so a version that somebody wrote after gpu-ready is not worth restoring.
     """
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         known = value.setdefault("files", {})
         for name, content in contents.items():
@@ -84,7 +82,7 @@ def note_packages(names: Mapping[str, bool], path: str = PATH) -> None:
 
     One that is requested by name now counts as requested: the package manager marks it so.
     """
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         known = value.setdefault("packages", {})
         for name, manual in names.items():
@@ -103,7 +101,7 @@ def forget_packages(names: Iterable[str], owners: Container[str] = (), path: str
     """
     if not os.path.exists(path):
         return
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         known = value.get("packages", {})
         before = dict(known)
@@ -118,7 +116,7 @@ def forget_packages(names: Iterable[str], owners: Container[str] = (), path: str
 
 def note_components(path_of_file: str, names: "list[str]", codename: str, path: str = PATH) -> None:
     """Add enabled components to the existing record of a source list of Debian."""
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         entry = value["files"][path_of_file]
         known = entry.get("components", [])
@@ -128,7 +126,7 @@ def note_components(path_of_file: str, names: "list[str]", codename: str, path: 
 
 def note_sections(path_of_file: str, names: "list[str]", path: str = PATH) -> None:
     """Add enabled repositories to the existing record of a .repo file of the distribution."""
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         entry = value["files"][path_of_file]
         known = entry.get("sections", [])
@@ -142,7 +140,7 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
     A key that is set again keeps the value from before gpu-ready and gets the newest one that gpu-ready set. A key that
     returns to its value before gpu-ready is not recorded: :func:`forget_keys` drops its record after the write.
     """
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         entry = value.setdefault("daemon_json", {}).setdefault(path_of_file, {"before": before, "keys": {}})
         for name, state in keys.items():
@@ -166,7 +164,7 @@ def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> No
     """Drop the records of keys of docker's configuration that have their value before gpu-ready again."""
     if not os.path.exists(path):
         return
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         known = value.get("daemon_json", {}).get(path_of_file, {"keys": {}})["keys"]
         restored = [one for name, state in keys.items() for one in keys_restored_by(known, name, state)]
@@ -180,7 +178,7 @@ def note_containerd(
     path_of_file: str, before: "str | None", after: "str | None", record: "list[Any]", path: str = PATH
 ) -> None:
     """Record containerd's main file: text and keys keep their first recorded value, ``after`` the last."""
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         entry = value.setdefault("containerd", {}).setdefault(path_of_file, {"before": before, "record": []})
         known = [list(name) for name, _ in entry["record"]]
@@ -193,7 +191,7 @@ def forget_containerd(path_of_file: str, keys: "list[list[str]]", path: str = PA
     """Drop records of keys of containerd's main file; without any left, that of the file too."""
     if not os.path.exists(path):
         return
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         entry = value.get("containerd", {}).get(path_of_file)
         if entry is None:
@@ -204,36 +202,14 @@ def forget_containerd(path_of_file: str, keys: "list[list[str]]", path: str = PA
         write_json_file(path, value)
 
 
-@contextlib.contextmanager
-def lock_manifest(path: str, wait: float = LOCK_WAIT) -> Iterator[None]:
-    """Lock the manifest for this run: of two runs that change it at once, the later would drop records.
-
-    The directory itself is locked, so no lock file remains. Raises ManifestError after ``wait`` seconds.
-    """
-    directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        end = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if time.monotonic() >= end:
-                    raise ManifestError(
-                        "%s is locked by another run on this host for more than %d s (%s). Wait until it ends, then "
-                        "run again" % (directory, wait, error.strerror)
-                    ) from None
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(handle)
+def lock_manifest() -> ContextManager[None]:
+    """Lock the manifest and the lease: of two runs that change them at once, the later would drop records."""
+    return hold_lock("manifest", LOCK_WAIT)
 
 
 def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
     """Record ``entries`` in a section; recorded keys keep their first value."""
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         known = value.setdefault(section, {})
         fresh = {key: entry for key, entry in entries.items() if key not in known}
@@ -244,7 +220,7 @@ def note(section: str, entries: Dict[str, Any], path: str = PATH) -> None:
 
 def replace_note(section: str, key: str, entry: Any, path: str = PATH) -> None:
     """Replace a record in one step: a run that is killed leaves one of the two."""
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         if value.get(section, {}).get(key) != entry:
             value.setdefault(section, {})[key] = entry
@@ -264,7 +240,7 @@ def drop(section: str, keys: "list[str]", path: str = PATH) -> None:
     """Drop records (after the changes were reverted)."""
     if not os.path.exists(path):
         return
-    with lock_manifest(path):
+    with lock_manifest():
         value = read(path)
         known = value.get(section, {})
         if any(key in known for key in keys):

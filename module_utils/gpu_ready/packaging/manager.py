@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from ..base import validation
 from ..base.errors import GpuReadyError
 from ..base.host import TIMED_OUT, Host, Result
+from ..base.locks import describe_process
 from ..diagnostics import failure
 from .version_match import version_matches
 
@@ -365,10 +366,10 @@ class Manager:
                 return
             path, pid = held[0]
             if time.monotonic() >= end:
-                command = " ".join(self.host.command_lines([pid]).get(pid, [])).strip() if pid else ""
+                holder = describe_process(self.host, pid) if pid else "a process outside of this container"
                 raise PackageError(
-                    "%s is held by process %s (%s) for more than %d s. Wait until it ends, or stop it, then run again"
-                    % (path, pid or "unknown", command or "command unknown", self.wait)
+                    "%s is held by %s for more than %d s. Wait until it ends, or stop it, then run again"
+                    % (path, holder, self.wait)
                 )
             sleep(1.0)
 

@@ -8,7 +8,6 @@ record becomes complete.
 
 import contextlib
 import errno
-import fcntl
 import glob
 import hashlib
 import os
@@ -21,6 +20,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optiona
 
 from ...base import files, manifest, manifest_notes, work_directories
 from ...base.download import DownloadLimits
+from ...base.locks import hold_lock
 from .. import toolkit as cuda
 from . import model as cudnn
 from .fetch import CudnnInstall, FetchedArchive, fetch_archive
@@ -83,7 +83,8 @@ def _is_ours(path: str, content: str) -> bool:
 @contextlib.contextmanager
 def archive_directory(paths: CudnnPaths) -> Iterator[str]:
     """A temporary directory for archives, with a lock against other runs; also deletes that of a killed run."""
-    with _lock(paths):
+    os.makedirs(paths.records, mode=0o755, exist_ok=True)
+    with hold_lock("cudnn"):
         work_directories.delete_leftover_directories(paths.records, ARCHIVES)
         directory = tempfile.mkdtemp(prefix=ARCHIVES, dir=paths.records)
         try:
@@ -241,20 +242,6 @@ def _write_record(record: cudnn.CudnnRecord, paths: CudnnPaths) -> None:
     manifest_notes.replace_note(
         "cudnn", record.cuda, {"version": record.version, "files": record.files}, paths.manifest
     )
-
-
-@contextlib.contextmanager
-def _lock(paths: CudnnPaths) -> Iterator[None]:
-    os.makedirs(paths.records, mode=0o755, exist_ok=True)
-    name = os.path.join(paths.records, ".lock")
-    with open(name, "w", encoding="ascii") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CudnnError(
-                "another run installs cuDNN on this host (%s is locked). Wait until it ends, then run again" % name
-            ) from error
-        yield
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 
 from ...base import files, manifest, work_directories
 from ...base.download import DAMAGED, Checksum, DownloadLimits, download, new_hash
+from ...base.locks import hold_lock
 from .spec import DriverSpec, RunfileError
 
 WORK_DIRECTORIES = (manifest.DIRECTORY, "/root", "/usr/src")
@@ -19,7 +19,6 @@ WORK_DIRECTORIES = (manifest.DIRECTORY, "/root", "/usr/src")
 EARLIER_DIRECTORIES = ("/var/tmp", "/tmp")
 """Where earlier releases worked; what a killed run left there is deleted."""
 PREFIX = "gpu-ready-runfile-"
-LOCK = "/run/gpu-ready-runfile.lock"
 UNPACKED = 4
 """Space for unpacked files and built modules, in multiples of the installer's size."""
 DIGITS = {"sha256": 64, "md5": 32}
@@ -58,14 +57,7 @@ class RunfileLimits(NamedTuple):
 def work_directory(needed: int = 0) -> Iterator[str]:
     """A temporary directory with ``needed`` bytes free, on a file system without noexec."""
     os.makedirs(WORK_DIRECTORIES[0], mode=0o755, exist_ok=True)
-    with open(LOCK, "w", encoding="ascii") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RunfileError(
-                "another run uses a .run installer on this host (%s is locked). Wait until it ends, then run again"
-                % LOCK
-            ) from error
+    with hold_lock("runfile"):
         for root in WORK_DIRECTORIES + EARLIER_DIRECTORIES:
             work_directories.delete_leftover_directories(root, PREFIX)  # the lock shows that no run is active
         directory = tempfile.mkdtemp(prefix=PREFIX, dir=choose_work_directory(needed))

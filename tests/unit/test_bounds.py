@@ -185,7 +185,8 @@ def test_a_process_that_is_stuck_is_known_by_its_name() -> None:
 
 
 def test_work_of_a_stuck_process_counts_as_work() -> None:
-    host = Stuck({"/proc/9/comm": "conmon\n", "/proc/10/comm": "slurmstepd\n", "/proc/11/comm": "slurmstepd\n",
+    root = {f"/proc/{pid}/status": "Uid:\t0\t0\t0\t0\n" for pid in (9, 10, 11)}
+    host = Stuck({"/proc/9/comm": "conmon\n", "/proc/10/comm": "slurmstepd\n", "/proc/11/comm": "slurmstepd\n", **root,
                   "/proc/11/cgroup": "0::/system.slice/slurmstepd.scope/job_4711/step_0/slurm\n"})  # fmt: skip
     found = collect(host)
     assert [(one.engine, one.name, one.gpu) for one in found.containers] == [("podman", "of process 9", "not readable")]

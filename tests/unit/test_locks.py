@@ -256,16 +256,11 @@ def test_the_lines_of_proc_locks() -> None:
     assert locks.find_holder("", file) is None
 
 
-class Owned(RecordedHost):
-    """A host whose processes have users."""
-
-    def owner(self, path: str) -> int | None:
-        return {"/proc/7": 0, "/proc/8": 1000}.get(path)
-
-
 def test_a_process_is_described_by_command_and_user_without_secrets() -> None:
     line = "dnf\0--password=x\0update\n\0"
-    host = Owned({"/proc/7/cmdline": line, "/proc/8/cmdline": line})
+    host = RecordedHost({"/proc/7/cmdline": line, "/proc/8/cmdline": line})
+    host.files["/proc/7/status"] = "Name:\tdnf\nUid:\t0\t0\t0\t0\n"
+    host.files["/proc/8/status"] = "Name:\tdnf\nUid:\t1000\t0\t0\t0\n"
     assert locks.describe_process(host, 7) == "process 7 (dnf --password=*** update)"
     assert locks.describe_process(host, 8) == "process 8 of user 1000 (dnf --password=*** update)"
     assert locks.describe_process(host, 9) == "process 9 (command unknown)"

@@ -130,7 +130,6 @@ def test_the_directory_of_node_exporter(path: str, text: str, expected: str) -> 
 
 def test_the_driver_is_changed_without_the_service() -> None:
     assert gpu_services.UNITS[0] == files.NAME + ".service"
-    assert gpu_services.is_gpu_service("gpu-ready-monit")
 
 
 # ---- on a host ------------------------------------------------------------------------------------------------------

@@ -139,13 +139,27 @@ CLIENT = "   1: 0100007F:A2C4 0100007F:238C 01 00000000:00000000 00:00000000 000
 LOCAL = "   2: 0100007F:238C 0100007F:A2C4 01 00000000:00000000 00:00000000 00000000 0 0 2 1 0 100 0 0 10 0\n"
 
 
+ROOTS = {"/proc/77/status": "Uid:\t0\t0\t0\t0\n"}
+
+
+def cgroup(path: str) -> dict[str, str]:
+    """Return the files of a process of another user in this cgroup."""
+    return {"/proc/77/status": "Uid:\t1000\t1000\t1000\t1000\n", "/proc/77/cgroup": f"0::{path}\n"}
+
+
 @pytest.mark.parametrize(
     ("recorded", "runs"),
     [
         ({}, False),
-        ({"/proc/77/comm": "node_exporter\n"}, True),  # also in a container
-        ({"/proc/77/comm": "prometheus-node\n"}, True),  # cut by the kernel
-        ({"/proc/77/comm": "prometheus\n"}, False),
+        ({"/proc/77/comm": "node_exporter\n", **ROOTS}, True),
+        ({"/proc/77/comm": "prometheus-node\n", **ROOTS}, True),  # cut by the kernel
+        ({"/proc/77/comm": "prometheus\n", **ROOTS}, False),
+        ({"/proc/77/comm": "prometheus-node\n", **cgroup("/system.slice/prometheus-node-exporter.service")}, True),
+        ({"/proc/77/comm": "node_exporter\n", **cgroup("/system.slice/node_exporter.service")}, True),
+        ({"/proc/77/comm": "node_exporter\n", **cgroup(f"/system.slice/docker-{'a' * 64}.scope")}, True),
+        ({"/proc/77/comm": "node_exporter\n", **cgroup("/system.slice/cron.service")}, False),
+        ({"/proc/77/comm": "node_exporter\n", **cgroup("/user.slice/user-9.slice/node_exporter.service")}, False),
+        ({"/proc/77/comm": "node_exporter\n", **cgroup(f"/user.slice/user@9.service/libpod-{'a' * 64}.scope")}, False),
         ({"/proc/net/tcp": HEAD + LISTENS}, True),
         ({"/proc/net/tcp": HEAD, "/proc/net/tcp6": HEAD + LISTENS_6}, True),
         ({"/proc/net/tcp": HEAD + CLIENT + LOCAL}, False),
@@ -159,7 +173,7 @@ def test_a_node_exporter_or_another_listener_on_its_port_is_recognised(recorded:
 
 
 def test_all_facts_of_a_host_have_it() -> None:
-    assert facts_collect.collect(RecordedHost({"/proc/77/comm": "node_exporter\n"})).monitoring.exporter_runs
+    assert facts_collect.collect(RecordedHost({"/proc/77/comm": "node_exporter\n", **ROOTS})).monitoring.exporter_runs
 
 
 def test_the_directory_is_the_one_that_the_facts_find_after_the_installation() -> None:

@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_ready.base.host import FOREIGN_LIMIT, Host
 from gpu_ready.containers import docker
+from gpu_ready.driver import gpu_services, persistence_state
 from gpu_ready.facts import docker as docker_facts
 from gpu_ready.facts import work
 from gpu_ready.facts.model import ContainerFacts, GpuProcess, WorkFacts
@@ -149,15 +153,75 @@ def test_pods_of_containerd_and_of_k3s() -> None:
     ]
 
 
-def test_containers_of_podman_by_their_monitor() -> None:
-    words = ["/usr/bin/conmon", "--api-version", "1", "-c", CONTAINER, "-u", CONTAINER, "-r", "/usr/bin/crun", "-b"]
-    bundle = f"/var/lib/containers/storage/overlay-containers/{CONTAINER}/userdata"
-    files = {
+def status(user: int) -> str:
+    return f"Name:\tx\nUmask:\t0022\nUid:\t{user}\t{user}\t{user}\t{user}\nGid:\t0\t0\t0\t0\n"
+
+
+class Owned(RecordedHost):
+    """A host whose files below /run/user/N and /home are their users'."""
+
+    def owner(self, path: str) -> int | None:
+        found = re.match(r"/(?:run/user|home)/(\d+)/", path)
+        return int(found.group(1)) if found else super().owner(path)
+
+
+def monitor(user: int, bundle: str, *words: str) -> dict[str, str]:
+    """Return the files of a conmon with these arguments."""
+    argv = [
+        "/usr/bin/conmon",
+        "--api-version",
+        "1",
+        "-c",
+        CONTAINER,
+        "-u",
+        CONTAINER,
+        "-r",
+        "/usr/bin/crun",
+        "-b",
+        bundle,
+    ]
+    pod = {"io.kubernetes.pod.namespace": "kube-system", "io.kubernetes.pod.name": "dns"}
+    spec = {"linux": {"devices": [{"path": "/dev/nvidia0"}]}, "annotations": pod if "pod" in words else {}}
+    return {
         "/proc/9/comm": "conmon\n",
-        "/proc/9/cmdline": "\0".join([*words, bundle, "-n", "train"]) + "\0",
-        bundle + "/config.json": json.dumps({"linux": {"devices": [{"path": "/dev/nvidia0"}]}}),
+        "/proc/9/status": status(user),
+        "/proc/9/cmdline": "\0".join([*argv, "-n", "train"]) + "\0",
+        bundle + "/config.json": json.dumps(spec),
     }
-    assert collect(RecordedHost(files)).containers == [ContainerFacts("podman", CONTAINER, "train", "GPU")]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            monitor(0, f"/var/lib/containers/storage/overlay-containers/{CONTAINER}/userdata"),
+            [ContainerFacts("podman", CONTAINER, "train", "GPU")],
+        ),
+        (
+            monitor(0, "/run/containers/userdata", "pod"),
+            [ContainerFacts("podman", CONTAINER, "kube-system/dns", "GPU", True)],
+        ),
+        (
+            monitor(1000, "/run/user/1000/containers/userdata", "pod"),
+            [ContainerFacts("podman", "1000:" + CONTAINER, "train (rootless, of user 1000)", "GPU")],
+        ),
+        (monitor(1000, "/run/user/1001/containers/userdata"), []),
+        (monitor(1000, "/var/lib/containers/userdata"), []),
+        ({**monitor(0, "/run/containers/userdata"), "/proc/9/status": ""}, []),  # it has ended
+    ],
+)
+def test_containers_of_podman_by_their_monitor(files: dict[str, str], expected: list[ContainerFacts]) -> None:
+    assert collect(Owned(files)).containers == expected
+
+
+def test_a_rootless_container_takes_no_place_of_another_one() -> None:
+    """Its user chooses its id: processes of a container of docker with this id stay there."""
+    host = in_use(f"0::/system.slice/docker-{CONTAINER}.scope\n")
+    host.files.update(monitor(1000, "/run/user/1000/containers/userdata"))
+    host.owner = lambda path: 1000  # type: ignore[method-assign]
+    found = collect(host)
+    assert [one.container for one in found.processes] == ["trainer"]
+    assert [one.name for one in found.containers] == ["trainer", "train (rootless, of user 1000)"]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +229,8 @@ def test_containers_of_podman_by_their_monitor() -> None:
 )
 def test_a_bundle_of_another_form_is_not_readable(text: str) -> None:
     """Any user can start a program called conmon, whose arguments name any file."""
-    files = {"/proc/9/comm": "conmon\n", "/proc/9/cmdline": f"conmon\0-c\0{CONTAINER}\0-b\0/home/u\0"}
-    (found,) = collect(RecordedHost({**files, "/home/u/config.json": text})).containers
+    files = monitor(1000, "/home/1000/u") | {"/home/1000/u/config.json": text}
+    (found,) = collect(Owned(files)).containers
     assert found.gpu == "not readable"
 
 
@@ -184,8 +248,10 @@ def test_a_file_that_a_user_chose_neither_blocks_nor_floods(tmp_path: Path) -> N
 def test_slurm_jobs_by_the_titles_of_their_steps() -> None:
     titles = {1: "slurmstepd: [614.0]", 2: "slurmstepd: [614.extern]", 3: "slurmstepd: [77.batch]"}
     titles[4] = "/usr/sbin/slurmstepd\0infinity"
+    titles[5] = "slurmstepd: [4711.batch]"  # a user's process with this name
     files = {f"/proc/{pid}/cmdline": title + "\0" for pid, title in titles.items()}
     files |= {f"/proc/{pid}/comm": "slurmstepd\n" for pid in titles}
+    files |= {f"/proc/{pid}/status": status(1000 if pid == 5 else 0) for pid in titles}
     assert collect(RecordedHost(files)).jobs == ["77", "614"]
 
 
@@ -218,6 +284,7 @@ def in_use(cgroup: str, name: str = "python3") -> Docker:
         (f"0::/system.slice/docker-{CONTAINER}.scope/user.slice/user@0.service/x.scope\n", "trainer", None),
         ("0::/system.slice/slurmstepd.scope/job_614/step_0/user/task_0\n", None, "614"),
         ("5:devices:/slurm/uid_1000/job_77/step_batch\n", None, "77"),
+        ("0::/user.slice/user-1000.slice/user@1000.service/job_77/step_batch\n", None, None),
     ],
 )
 def test_a_process_has_its_command_container_and_job(cgroup: str, container: str | None, job: str | None) -> None:
@@ -237,8 +304,86 @@ def test_a_container_whose_process_holds_a_gpu_has_one() -> None:
     assert [one.gpu for one in collect(host).containers] == ["GPU"]
 
 
-def test_the_drivers_own_services_are_identified_by_their_truncated_names() -> None:
-    assert [one.service for one in collect(in_use("", "nvidia-persiste")).processes] == [True]
+SERVICE = "0::/system.slice/nvidia-persistenced.service\n"
+LOGIN = "0::/user.slice/user-1000.slice/session-3.scope\n"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "user", "program", "service"),
+    [
+        (SERVICE, 0, "/usr/bin/nvidia-persistenced", True),
+        (SERVICE, 113, "", True),  # its user; a program that cannot be read
+        ("0::/system.slice/dcgm-exporter.service/x\n", 998, "/opt/dcgm-exporter", True),
+        ("0::/gpu.slice/nvidia-dcgm.service\n", 0, "", True),  # Slice= of an administrator
+        ("4:devices:/\n1:name=systemd:/system.slice/nvidia-fabricmanager.service\n0::/\n", 0, "", True),
+        ("0::/system.slice/gpu-ready-monitoring.service\n", 0, "/usr/bin/python3.11", True),
+        ("0::/\n", 0, "/usr/bin/nvidia-persistenced", True),  # started without systemd
+        ("0::/\n", 0, "/usr/bin/nv-hostengine (deleted)", True),  # its package was replaced
+        (LOGIN, 1000, "/tmp/nvidia-persistenced", False),
+        (LOGIN, 1000, "/usr/bin/nvidia-persistenced", False),  # with any code, by LD_PRELOAD
+        (LOGIN, 0, "/home/1000/nvidia-persistenced", False),
+        (LOGIN, 0, "/usr/bin/python3", False),
+        ("0::/system.slice/cron.service\n", 1000, "/usr/bin/python3", False),
+        ("4:devices:/system.slice/nvidia-persistenced.service\n1:name=systemd:/\n", 1000, "", False),
+        ("0::/system.slice/notebook.service/nvidia-persistenced.service\n", 1000, "", False),
+        ("0::/system.slice/notebook.service/a.slice/nvidia-persistenced.service\n", 1000, "", False),
+        ("0::/user.slice/user-1000.slice/user@1000.service/nvidia-persistenced.service\n", 1000, "", False),
+        ("0::/user.slice/user-1000.slice/nvidia-persistenced.service\n", 1000, "", False),
+        ("0::/machine.slice/nvidia-persistenced.service\n", 1000, "", False),
+    ],
+)
+def test_a_service_of_the_driver_is_known_by_its_unit_or_its_program(
+    cgroup: str, user: int, program: str, service: bool
+) -> None:
+    files = {"/proc/4711/cgroup": cgroup, "/proc/4711/status": status(user), program: ""}
+    host = Owned(files, links={"/proc/4711/exe": program} if program else {})
+    host.owner = lambda path: Owned.owner(host, host.readlink(path) or path)  # type: ignore[method-assign]
+    assert gpu_services.is_gpu_service(host, 4711, cgroup) is service
+
+
+def test_a_persistence_daemon_without_systemd_is_known_by_its_pid_file() -> None:
+    """It has changed its user by then; only root can make the directory of the file."""
+    program = "/usr/bin/nvidia-persistenced"
+    files = {"/proc/4711/status": status(113), program: "", persistence_state.PID: "4711\n"}
+    host = RecordedHost(files, links={"/proc/4711/exe": program})
+    assert gpu_services.is_gpu_service(host, 4711, "0::/\n")
+    assert not gpu_services.is_gpu_service(host, 471, "0::/\n")
+    host.files[persistence_state.PID] = "12\n"
+    assert not gpu_services.is_gpu_service(host, 4711, "0::/\n")
+
+
+def test_work_that_has_the_name_of_a_service_is_work() -> None:
+    (found,) = collect(in_use(LOGIN, "nvidia-persiste")).processes
+    assert (found.name, found.service) == ("nvidia-persiste", False)
+    (found,) = collect(in_use(SERVICE, "nvidia-persiste")).processes
+    assert found.service
+
+
+NAMED = """
+import ctypes, os, sys
+os.setgroups([])
+os.setresuid(65534, 0, 0)  # as of a setuid program
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode())  # PR_SET_NAME
+print("named", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.host_io
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+@pytest.mark.parametrize("name", ["nvidia-persiste", "slurmstepd", "conmon", "node_exporter", "prometheus-node"])
+def test_a_process_of_another_user_is_nothing_by_its_name(tmp_path: Path, name: str) -> None:
+    argv = [sys.executable, "-c", NAMED, name, "-c", CONTAINER, "-b", str(tmp_path), "-n", "x"]
+    (tmp_path / "config.json").write_text("{}")
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "named\n"
+        host, pid = Host(), process.pid
+        assert (host.read(f"/proc/{pid}/comm"), host.owner(f"/proc/{pid}")) == (name + "\n", 0)
+        daemons = work.find_daemons(host)
+        assert pid not in [*daemons.steps, *daemons.exporters]
+        assert (pid in daemons.monitors, work.monitored_containers(host, [pid])) == (name == "conmon", [])
+        assert not gpu_services.is_gpu_service(host, pid, host.read(f"/proc/{pid}/cgroup") or "")
+        process.communicate("\n", timeout=60)
 
 
 def test_commands_keep_their_secrets() -> None:

@@ -5,6 +5,7 @@ Code that collects facts takes a :class:`Host`, so that tests can pass a recorde
 
 import fcntl
 import os
+import re
 import select
 import selectors
 import signal
@@ -259,6 +260,15 @@ class Host:
             return None
         finally:
             connection.close()
+
+
+def process_user(host: Host, pid: int) -> Optional[int]:
+    """Number of the real user of a process, None where it has ended.
+
+    Not the effective one, which owns /proc/PID: a link to a setuid program is a process of root with any name.
+    """
+    match = re.search(r"(?m)^Uid:\s+(\d+)\s", host.read("/proc/%d/status" % pid) or "")
+    return int(match.group(1)) if match else None
 
 
 def read_in_child(path: str, limit: float) -> Optional[bytes]:

@@ -13,7 +13,7 @@ import time
 from typing import Iterator, Optional
 
 from .errors import GpuReadyError
-from .host import Host
+from .host import Host, process_user
 from .validation import mask_command
 
 DIRECTORY = "/run/gpu-ready"
@@ -110,5 +110,5 @@ def describe_process(host: Host, pid: int) -> str:
     """A process for a message, with its command and, unless it is root's, its user."""
     words = [word for word in host.command_lines([pid]).get(pid, []) if word]
     command = " ".join(" ".join(mask_command(words)).split())[:LONGEST_COMMAND]
-    user = host.owner("/proc/%d" % pid)
+    user = process_user(host, pid)
     return "process %d%s (%s)" % (pid, " of user %d" % user if user else "", command or "command unknown")

@@ -1,5 +1,11 @@
 """Services of the driver that hold the GPUs for the system rather than for anybody's work."""
 
+import posixpath
+
+from ..base.host import Host, process_user
+from ..system.process_identity import unit_of
+from . import persistence_state
+
 UNITS = (
     "gpu-ready-monitoring.service", "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service", "dcgm-exporter.service",
     "nvidia-dcgm-exporter.service", "nvidia-dcgm.service", "nvidia-gridd.service", "nvidia-topologyd.service",
@@ -11,10 +17,19 @@ PROGRAMS = (
     "gpu-ready-monitor",
 )  # fmt: skip
 """Programs of these units that open device nodes."""
-COMM_LENGTH = 15
-"""The kernel cuts /proc/PID/comm to this length (TASK_COMM_LEN, less the final NUL)."""
 
 
-def is_gpu_service(process_name: str) -> bool:
-    """True if a process of that name (possibly cut by the kernel) is one of the driver's own services."""
-    return process_name[:COMM_LENGTH] in {name[:COMM_LENGTH] for name in PROGRAMS}
+def is_gpu_service(host: Host, pid: int, cgroup: str) -> bool:
+    """True if a process is one of these services: of such a unit, or such a program that root started without systemd.
+
+    Its name does not count, and neither does the program that another user runs: LD_PRELOAD puts any code into it. The
+    persistence daemon changes its user (nvidia-persistenced(1), --user), and only root can make the directory of its
+    PID file. ``cgroup``: text of /proc/PID/cgroup.
+    """
+    if unit_of(cgroup) in UNITS:
+        return True
+    program = "/proc/%d/exe" % pid
+    name = posixpath.basename(host.readlink(program) or "")
+    if name.partition(" (deleted)")[0] not in PROGRAMS or host.owner(program) != 0:
+        return False
+    return process_user(host, pid) == 0 or (host.read(persistence_state.PID) or "").strip() == str(pid)

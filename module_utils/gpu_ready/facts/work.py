@@ -8,11 +8,12 @@ import posixpath
 import re
 from typing import Dict, List, NamedTuple, Optional
 
-from ..base.host import Host
+from ..base.host import Host, process_user
 from ..base.json_file import parse_json
 from ..containers import docker
 from ..driver import gpu_services
-from ..driver.gpu_processes import describe_commands
+from ..driver.gpu_processes import ROOTLESS, container_id, describe_commands
+from ..system.process_identity import unit_of
 from . import driver
 from .docker import objects, query
 from .model import ContainerFacts, DockerFacts, GpuProcess, WorkFacts
@@ -30,11 +31,11 @@ TASKS = {
 DOCKERS_NAMESPACE = "moby"
 SLURM_STEP = r"slurmstepd: \[(\d+)"
 """The process title of a job's step: ``slurmstepd: [4711.batch]`` (slurm.schedmd.com/cgroup_v2.html)."""
-SLURM_CGROUP = r"(?m)/job_(\d+)(?:/|$)"
-
-
+SLURM_CGROUP = r"(?m)^(?!.*/user@).*/job_(\d+)(?:/|$)"
+"""Not below user@UID.service: there users name cgroups as they like."""
 NODE_EXPORTERS = ("node_exporter", "prometheus-node")
 """Names of its processes; the second is that of the packages, cut by the kernel."""
+EXPORTER_UNIT = r".*node[_-]exporter.*\.service$"
 
 
 class Daemons(NamedTuple):
@@ -87,24 +88,43 @@ def clean(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def describe_process(host: Host, process: GpuProcess, names: Dict[str, str], command: str) -> GpuProcess:
-    job = re.search(SLURM_CGROUP, host.read("/proc/%d/cgroup" % process.pid) or "")
+    cgroup = host.read("/proc/%d/cgroup" % process.pid) or ""
+    job = re.search(SLURM_CGROUP, cgroup)
     identity = process.container
     return process._replace(
         name=clean(process.name),
         command=clean(command, LONGEST_COMMAND),
         container=names.get(identity, identity[:12]) if identity else None,
-        service=gpu_services.is_gpu_service(process.name),
+        service=gpu_services.is_gpu_service(host, process.pid, cgroup),
         job=job.group(1) if job else None,
     )
 
 
 def find_daemons(host: Host) -> Daemons:
+    """Find daemons by name, without the processes of users who gave theirs such a name.
+
+    slurmstepd stays root's while it works for a user. A conmon may be any user's (monitored_containers).
+    """
     found: Dict[str, List[int]] = {}
     for name in host.listdir("/proc"):
         if name.isdigit():
             found.setdefault((host.read("/proc/%s/comm" % name) or "").strip(), []).append(int(name))
     exporters = [pid for name in NODE_EXPORTERS for pid in found.get(name, [])]
-    return Daemons(found.get("slurmstepd", []), found.get("conmon", []), exporters)
+    return Daemons(
+        [pid for pid in found.get("slurmstepd", []) if process_user(host, pid) == 0],
+        found.get("conmon", []),
+        [pid for pid in exporters if is_node_exporter(host, pid)],
+    )
+
+
+def is_node_exporter(host: Host, pid: int) -> bool:
+    """True if such a process is root's, of a unit of node_exporter (which may have a user), or in a container."""
+    unit = unit_of(host.read("/proc/%d/cgroup" % pid) or "")
+    return (
+        process_user(host, pid) == 0
+        or bool(re.match(EXPORTER_UNIT, unit))
+        or container_id(host, pid) not in (None, ROOTLESS)
+    )
 
 
 def slurm_jobs(host: Host, steps: List[int]) -> List[str]:
@@ -189,15 +209,31 @@ def bundled_container(host: Host, engine: str, bundle: str, name: str) -> Contai
 
 
 def monitored_containers(host: Host, monitors: List[int]) -> List[ContainerFacts]:
-    """Return the running containers of podman and CRI-O, by the arguments of their conmon."""
+    """Return the running containers of podman and CRI-O, by the arguments of their conmon.
+
+    Any user can start a program of this name. So what it says counts if root started it; for another user, who may have
+    rootless containers, if the bundle is his, and neither as a pod nor under a name without his number.
+    """
     found = []  # conmon -c ID -n NAME -b BUNDLE
     lines = host.command_lines(monitors[:MOST_CONTAINERS])
     for pid in monitors[:MOST_CONTAINERS]:
+        user = process_user(host, pid)
+        if user is None:
+            continue
         if pid not in lines and host.isdir("/proc/%d" % pid):
-            found.append(ContainerFacts("podman", "", "of process %d" % pid, "not readable"))
+            name = name_of_container("of process %d" % pid, user)
+            found.append(ContainerFacts("podman", "", name, "not readable"))
         words = lines.get(pid, [])
         options = {word: words[index + 1] for index, word in enumerate(words[:-1]) if word in ("-c", "-n", "-b")}
-        if {"-c", "-b"} <= set(options):
-            container = bundled_container(host, "podman", options["-b"], options.get("-n") or options["-c"][:12])
-            found.append(container._replace(id=options["-c"]))
+        if {"-c", "-b"} <= set(options) and (user == 0 or host.owner(options["-b"]) == user):
+            name = options.get("-n") or options["-c"][:12]
+            container = bundled_container(host, "podman", options["-b"], name)._replace(id=options["-c"])
+            if user != 0:  # neither may be that of somebody else's container
+                identity = "%d:%s" % (user, clean(options["-c"]))
+                container = container._replace(id=identity, name=name_of_container(name, user), pod=False)
+            found.append(container)
     return found
+
+
+def name_of_container(name: str, user: int) -> str:
+    return "%s (rootless, of user %d)" % (clean(name), user) if user else name

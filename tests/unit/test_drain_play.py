@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,19 @@ def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.host_io
-@pytest.mark.parametrize(("entry", "hooks"), [("drain", ("docker", "kubernetes")), ("undrain", ("kubernetes",))])
-def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path, entry: str, hooks: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("entry", "hooks", "rounds", "left_s", "asked"),
+    [
+        ("drain", ("docker", "kubernetes"), MOST_CALLS + 7, 9999, 3),  # 70 rounds would take a minute
+        ("undrain", ("kubernetes",), MOST_CALLS + 7, 9999, 3),
+        ("drain", ("docker", "kubernetes"), 1, -1, 0),
+        ("undrain", ("kubernetes",), 1, -1, 0),
+    ],
+)
+def test_a_wait_that_a_host_never_ends_ends(
+    tmp_path: Path, entry: str, hooks: tuple[str, ...], rounds: int, left_s: int, asked: int
+) -> None:
+    """After 70 rounds, and after the time on the clock of the control node: the wait continues from given values."""
     waited = {
         "done": False,
         "waiting": "time",
@@ -96,7 +108,8 @@ def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path, entry: str, hooks: t
             "gpu_upgrade_drain": hook,
             "gpu_drain_kubernetes_host": name,
             "__gpu_drain_again": True,
-            "__gpu_drain_rounds": MOST_CALLS + 7,  # The count continues from here: 70 rounds would take a minute.
+            "__gpu_drain_rounds": rounds,
+            "__gpu_drain_ends": int(time.time()) + left_s,
         }
     done = run_playbook(
         tmp_path, tmp_path / "drain.yml", hosts, "-e", f"entry={entry}",
@@ -104,6 +117,6 @@ def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path, entry: str, hooks: t
     )  # fmt: skip
     assert done.returncode == 2, done.stdout
     for name in hosts:
-        assert calls(tmp_path, name).count("gpu_drain_" + name.partition("-")[2]) == 3, done.stdout
+        assert calls(tmp_path, name).count("gpu_drain_" + name.partition("-")[2]) == asked, done.stdout
         failures = re.findall(rf"(?m)^fatal: \[{name}\]:.*(?:\n .*)*", done.stdout)
-        assert "more than gpu_upgrade_drain_timeout allows" in " ".join(" ".join(failures).split()), done.stdout
+        assert "lasts longer than gpu_upgrade_drain_timeout allows" in " ".join(" ".join(failures).split()), done.stdout

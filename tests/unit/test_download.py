@@ -5,7 +5,9 @@ import contextlib
 import errno
 import http.client
 import http.server
+import os
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -21,6 +23,7 @@ import pytest
 from gpu_ready.base import download
 from gpu_ready.base.host import Host, Result
 from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from gpu_ready.cuda.cudnn.model import CudnnError
 from gpu_ready.driver.runfile import fetch as runfile_fetch
 
 from tests.unit.recorded import RecordedHost
@@ -420,6 +423,99 @@ def test_a_full_disk_is_named_with_the_file(monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/file.part'"):
         download.download("http://x/y", str(tmp_path / "file"))
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- files of unknown size ------------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+FLOODS = [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 900000000000\r\n\r\n", b"x" * MIB),
+    (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * MIB),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"100000\r\n" + b"x" * MIB + b"\r\n"),
+]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def small_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every disk 8 MiB more than the reserve."""
+    usage = shutil._ntuple_diskusage(100 * MIB, 28 * MIB, download.RESERVE + 8 * MIB)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+
+@pytest.mark.parametrize(("first", "more"), FLOODS)
+@pytest.mark.parametrize(("unpacked", "most"), [(0, 8), (3, 2)])
+@pytest.mark.usefixtures("small_disk")
+def test_a_file_of_unknown_size_leaves_a_part_of_the_disk(
+    monkeypatch: pytest.MonkeyPatch, work: Path, trickle: Any, first: bytes, more: bytes, unpacked: int, most: int
+) -> None:
+    written: list[int] = []
+    unlink = os.unlink
+
+    def note(path: str) -> None:
+        written.append(Path(path).stat().st_size)
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", note)
+    url = trickle(first, more)
+    with pytest.raises(download.DownloadError) as raised:
+        download.download(url, str(work / "file"), download.DownloadLimits(30.0, 60.0), unpacked=unpacked)
+    text = str(raised.value)
+    assert (
+        text.startswith(f"{url} has more than {most} MiB, which do not fit in {work.parent}")
+        and "72 MiB are free" in text
+    )
+    assert written[0] <= most * MIB
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(("first", "more"), FLOODS)
+@pytest.mark.parametrize(("size", "most"), [(MIB, 0), (0, MIB)])
+def test_a_file_of_known_size_is_not_longer(
+    work: Path, trickle: Any, first: bytes, more: bytes, size: int, most: int
+) -> None:
+    with pytest.raises(download.DownloadError, match="is longer than 1048576 bytes, so it is not the intended file"):
+        download.download(trickle(first, more), str(work / "file"), size=size, max_bytes=most)
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(("first", "more"), FLOODS)
+@pytest.mark.usefixtures("small_disk")
+def test_installers_and_archives_from_any_server_leave_space(
+    work: Path, trickle: Any, first: bytes, more: bytes
+) -> None:
+    url = trickle(first, more)
+    with pytest.raises(download.DownloadError, match="has more than 1 MiB, which do not fit"):
+        source = runfile_fetch.InstallerSource(url, "0" * 64)
+        runfile_fetch.fetch_file(source, str(work), runfile_fetch.RunfileLimits(30.0, 60.0))
+    with pytest.raises(download.DownloadError, match="has more than 2 MiB, which do not fit"):
+        install = cudnn_fetch.CudnnInstall(
+            "12.9", cuda_path=str(work), archive_url=trickle(first, more), sha256="0" * 64
+        )
+        cudnn_fetch.fetch_archive(install, str(work), download.DownloadLimits(30.0, 60.0))
+    assert list(work.iterdir()) == []
+
+
+def test_an_archive_from_a_server_needs_space_in_its_toolkit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, servers: Any
+) -> None:
+    (tmp_path / "toolkit").mkdir()
+    install = cudnn_fetch.CudnnInstall(
+        "12.9",
+        "9.1.0",
+        str(tmp_path / "toolkit"),
+        archive_url=servers(200).address + "/file",
+        sha256="3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80",
+    )
+    free = iter([1 << 30, 11])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, next(free)))
+    with pytest.raises(CudnnError, match=r"cuDNN 9\.1\.0 needs 0 MiB in .*toolkit"):
+        cudnn_fetch.fetch_archive(install, str(tmp_path), download.DownloadLimits(30.0, 60.0))
 
 
 # ---- who opens ------------------------------------------------------------------------------------------------------

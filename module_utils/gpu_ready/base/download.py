@@ -10,12 +10,13 @@ import hashlib
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional
+from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 from ansible.module_utils import urls
 
@@ -34,6 +35,8 @@ FAILURES = (OSError, http.client.HTTPException, ValueError, urls.ConnectionError
 """What opening raises; HTTPError and URLError are OSErrors."""
 CHUNK = 1 << 16
 SUFFIX = ".part"
+RESERVE = 64 << 20
+"""Bytes that stay free on the disk, whatever a server sends."""
 
 
 class DownloadError(GpuReadyError):
@@ -72,17 +75,17 @@ def download(
     checksum: Checksum = UNKNOWN,
     size: int = 0,
     max_bytes: int = 0,
-    on_size: Optional[Callable[[int], None]] = None,
+    unpacked: int = 0,
 ) -> str:
     """Download ``url`` to ``path`` and return its digest; DownloadError says why it failed.
 
     The file appears under its name when it is complete and has the digest and the ``size`` (where they are given).
-    ``max_bytes`` bounds it (0: no bound). ``on_size`` is called with the number of bytes before the first one is
-    written, where the server announces it: it may raise what stops the download.
+    ``size`` or ``max_bytes`` bounds it, else the free space: RESERVE stays free, and ``unpacked`` times the size of the
+    file for what is made of it. A server that announces more is not read.
     """
     temporary = path + SUFFIX
     try:
-        digest = _fetch(url, temporary, limits, checksum, size or max_bytes, on_size)
+        digest = _fetch(url, temporary, limits, checksum, find_bound(url, path, size or max_bytes, unpacked))
         found = os.path.getsize(temporary)
         if size and found != size:
             raise DownloadError(
@@ -103,26 +106,45 @@ def download(
 DAMAGED = "Correct the checksum or repair the mirror: the file is damaged or not the intended one."
 
 
-def _fetch(
-    url: str,
-    path: str,
-    limits: DownloadLimits,
-    checksum: Checksum,
-    max_bytes: int,
-    on_size: Optional[Callable[[int], None]],
-) -> str:
+class SizeBound(NamedTuple):
+    """The most bytes of a file, and the message for one that is longer."""
+
+    most: int
+    message: str
+
+    def check(self, count: int) -> None:
+        if count > self.most:
+            raise DownloadError(self.message)
+
+
+def find_bound(url: str, path: str, most: int, unpacked: int) -> SizeBound:
+    """The bound of a download to ``path``; ``most``: 0 for a file of unknown size."""
+    if most:
+        text = (
+            "%s is longer than %d bytes, so it is not the intended file. Nothing was changed. Correct its address or "
+            "repair the mirror."
+        )
+        return SizeBound(most, text % (url, most))
+    directory = os.path.dirname(os.path.dirname(path))  # that of the file is often a temporary one
+    free = shutil.disk_usage(os.path.dirname(path)).free
+    room = max(free - RESERVE, 0) // (1 + unpacked)
+    text = (
+        "%s has more than %d MiB, which do not fit in %s%s: %d MiB are free. Nothing was changed. Free disk space "
+        "there or correct the address, then run again."
+    )
+    more = " with what is unpacked from them" if unpacked else ""
+    return SizeBound(room, text % (url, room >> 20, directory, more, free >> 20))
+
+
+def _fetch(url: str, path: str, limits: DownloadLimits, checksum: Checksum, bound: SizeBound) -> str:
     total, count = new_hash(checksum.algorithm), 0
     try:
         with _time_limit(limits.total), open(path, "wb") as handle:
-            for block in _receive(url, limits.silence, on_size):
+            for block in _receive(url, limits.silence, bound):
+                count += len(block)
+                bound.check(count)
                 handle.write(block)
                 total.update(block)
-                count += len(block)
-                if max_bytes and count > max_bytes:
-                    raise DownloadError(
-                        "%s is longer than %d bytes, so it is not the intended file. Nothing was changed. "
-                        "Correct its address or repair the mirror." % (url, max_bytes)
-                    )
     except _TimeLimitExceeded:
         cause = "only %d bytes came in %g s" % (count, limits.total)
         raise DownloadError(describe_failed_download(url, cause, "Use a nearer mirror (gpu_ready_mirror).")) from None
@@ -132,14 +154,13 @@ def _fetch(
     return str(total.hexdigest())
 
 
-def _receive(url: str, silence: float, on_size: Optional[Callable[[int], None]]) -> Iterator[bytes]:
+def _receive(url: str, silence: float, bound: SizeBound) -> Iterator[bytes]:
     """The blocks of a file. Every failure of network and server is a DownloadError."""
     count = 0
     try:
         with open_url(url, silence) as answer:
             announced = answer.headers.get("Content-Length") or ""
-            if announced.isdigit() and on_size:
-                on_size(int(announced))
+            bound.check(int(announced) if announced.isdigit() else 0)
             for block in iter(lambda: answer.read(CHUNK), b""):
                 count += len(block)
                 yield block

@@ -76,9 +76,9 @@ def _fetch_given(install: CudnnInstall, directory: str, limits: DownloadLimits) 
         if not install.sha256:
             raise CudnnError("%s cannot be verified. Set cudnn_archive_sha256 to its checksum" % source)
         archive = FetchedArchive(os.path.join(directory, install.sha256.lower()), source, install.version)
-        if os.path.exists(archive.path):
-            return archive  # for another toolkit of the same run
-        download(source, archive.path, limits, Checksum("sha256", install.sha256))
+        if not os.path.exists(archive.path):  # else for another toolkit of the same run
+            download(source, archive.path, limits, Checksum("sha256", install.sha256), unpacked=UNPACKED)
+        _check_free_space(install, os.path.getsize(archive.path), directory, 0)
         return archive
     if sha256 != install.sha256.lower():
         raise CudnnError(

@@ -128,13 +128,7 @@ def fetch_file(source: InstallerSource, directory: str, limits: RunfileLimits, u
                 "https" % source.location
             )
         path = os.path.join(directory, "installer.run")
-        download(
-            source.location,
-            path,
-            limits.of_download,
-            expected,
-            on_size=lambda size: check_free_space(directory, size * (1 + unpacked), source.location),
-        )
+        download(source.location, path, limits.of_download, expected, unpacked=unpacked)
         return path
     if not os.path.isfile(path):
         raise RunfileError("there is no installer %s on this host. Check the path, or give a URL" % path)

@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/lab
 # Some images set this. Without bytecode every run of a playbook compiles the plugins and the planner again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog docs lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog docs lock lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -100,6 +100,13 @@ docs: dev  ## write the pages about distributions, pasts and hostile hosts from 
 	@$(VENV)/python tools/fact_table.py
 	@$(VENV)/python tools/hostile_table.py
 
+# With hashes of all files of every release, for every Python from 3.11 on. dev.txt takes the versions of runtime.txt.
+lock: dev  ## resolve requirements/*.in into the newest versions that fit, with hashes (requirements/*.txt)
+	@for name in runtime runtime-2.16 dev; do \
+		$(VENV)/uv pip compile --quiet --no-config --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
+			--custom-compile-command 'make lock' --output-file requirements/$$name.txt requirements/$$name.in || exit; \
+	done
+
 lab-up: setup  ## start a lab fleet: make lab-up FLEET=demo
 	@$(LAB) up lab/fleets/$(FLEET).yml
 
@@ -119,4 +126,4 @@ simulation: dev  ## the playbooks over 2,000 simulated hosts; writes docs/scale.
 	@$(VENV)/python bench/simulation/simulate.py --record
 
 clean:  ## remove what was built in this checkout
-	rm -rf .venv build reports .lab *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build reports .lab .mypy_cache .ruff_cache .pytest_cache

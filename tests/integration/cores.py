@@ -14,7 +14,7 @@ from gpu_ready_lab.say import LabError
 from tests.integration.fleet import ROOT
 
 NEW_CONTROLLERS = ("3.14", "3.13", "3.12")
-RUNTIME = ROOT / "requirements/runtime.txt"
+REQUIREMENTS = ROOT / "requirements"
 
 
 class Version(NamedTuple):
@@ -26,7 +26,7 @@ class Version(NamedTuple):
     requirement: tuple[str, ...]
 
 
-OLD = Version("2.16", "versions_old", "3.6", ("ansible-core~=2.16.0", "jinja2<4"))
+OLD = Version("2.16", "versions_old", "3.6", ("-r", "requirements/runtime-2.16.txt"))
 NEW = Version("newest", "versions_new", None, ("-r", "requirements/runtime.txt"))
 
 
@@ -49,7 +49,8 @@ def programs(version: Version) -> Path:
 
 def installed(name: str, program: str, requirement: tuple[str, ...]) -> Path:
     """The directory of programs of a virtual environment with these requirements, made if it is missing."""
-    recipe = hashlib.sha256(f"{program} {requirement}".encode() + RUNTIME.read_bytes()).hexdigest()[:12]
+    content = b"".join(path.read_bytes() for path in sorted(REQUIREMENTS.iterdir()))
+    recipe = hashlib.sha256(f"{program} {requirement}".encode() + content).hexdigest()[:12]
     directory = paths.cache() / f"ansible/{name}-{recipe}"
     directory.parent.mkdir(parents=True, exist_ok=True)
     with directory.with_suffix(".lock").open("w") as lock:

@@ -157,7 +157,7 @@ class CallbackModule(CallbackBase):
 
 
 def test_a_callback_of_the_site_and_ara_and_junit(site: Site) -> None:
-    programs = installed("ara", sys.executable, ("-r", "requirements/runtime.txt", ARA))
+    programs = installed("ara", sys.executable, ("-r", "requirements/runtime.in", ARA))
     site.write("callbacks/own.py", CALLBACK)
     more: dict[str, Any] = {
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),

@@ -63,6 +63,15 @@ def test_both_run_make_check_and_a_fleet_only_where_docker_is_allowed() -> None:
     assert github["permissions"] == {"contents": "read"}
 
 
+def test_actions_are_pinned_by_commit_with_their_version() -> None:
+    """Container images (debian:12) are not: see docs/security.md."""
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        used = re.findall(r"uses: (.*)", path.read_text())
+        assert used
+        for one in used:
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one), one
+
+
 def test_an_issue_about_a_failure_has_the_report_and_what_gpu_explain_prints() -> None:
     form = yaml_load((TEMPLATES / "failure.yml").read_text())["body"]
     required = {field["id"] for field in form if field.get("validations", {}).get("required")}

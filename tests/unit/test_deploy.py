@@ -78,7 +78,7 @@ def test_the_execution_environment_has_the_requirements_of_this_project() -> Non
     definition = yaml_load((AWX / "execution-environment.yml").read_text())
     assert definition["version"] == 3
     requirements = (AWX / definition["dependencies"]["python"]).resolve()
-    assert requirements == ROOT / "requirements/runtime.txt"
+    assert requirements == ROOT / "requirements/runtime.in"
     assert definition["dependencies"]["ansible_core"]["package_pip"] in requirements.read_text()
 
 

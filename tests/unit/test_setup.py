@@ -1,4 +1,7 @@
-"""tools/setup: a complete virtual environment is left alone, an incomplete or moved one is created again."""
+"""tools/setup: a complete virtual environment is left alone, an incomplete or moved one is created again.
+
+It gets only packages whose hashes are known, and the programs of this checkout.
+"""
 
 import shutil
 import subprocess
@@ -7,12 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Makes an environment whose programs do nothing, and counts the calls.
+# Makes an environment whose programs do nothing (but name its packages, and record what pip installs), and counts the calls.
 PYTHON = """#!/bin/sh
 case "$1" in
     -m) for directory; do :; done
         echo made >>"$MADE"; mkdir -p "$directory/bin"
-        for name in python pip ansible; do printf '#!/bin/sh\\n' >"$directory/bin/$name"; chmod 755 "$directory/bin/$name"; done;;
+        for name in python pip ansible; do printf '#!/bin/sh\\n' >"$directory/bin/$name"; chmod 755 "$directory/bin/$name"; done
+        echo "echo $PWD/$directory" >>"$directory/bin/python"; echo 'echo "$@" >>"$MADE.pip"' >>"$directory/bin/pip";;
     --version) echo Python 3.13.0;;
 esac
 """
@@ -20,7 +24,7 @@ esac
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("tools/setup", "requirements/runtime.txt", "pyproject.toml"):
+    for name in ("tools/setup", "requirements/runtime.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "python").write_text(PYTHON)
@@ -39,6 +43,29 @@ def made(checkout: Path) -> int:
 @pytest.mark.host_io
 def test_a_complete_environment_is_made_once(checkout: Path) -> None:
     assert (made(checkout), made(checkout)) == (1, 1)
+
+
+@pytest.mark.host_io
+def test_an_environment_gets_named_packages_and_the_programs_of_this_checkout(checkout: Path) -> None:
+    made(checkout)
+    [installed] = (checkout / "made.pip").read_text().splitlines()
+    assert "--require-hashes --only-binary :all: -r requirements/runtime.txt" in installed
+    paths = (checkout / ".venv/gpu-ready.pth").read_text().splitlines()
+    assert paths == [str(checkout / "module_utils"), str(checkout / "lab")]
+    for name, module in (("gpu-explain", "gpu_ready.explain.cli"), ("gpu-ready-lab", "gpu_ready_lab.cli")):
+        program = checkout / ".venv/bin" / name
+        assert program.read_text().splitlines()[0] == f"#!{checkout}/.venv/bin/python"
+        assert f"from {module} import main" in program.read_text()
+        assert program.stat().st_mode & 0o111
+        assert any((ROOT / part / (module.replace(".", "/") + ".py")).is_file() for part in ("module_utils", "lab"))
+
+
+@pytest.mark.host_io
+def test_an_environment_is_updated_with_its_requirements(checkout: Path) -> None:
+    made(checkout)
+    (checkout / "requirements/runtime.txt").write_text("other==1\n")
+    made(checkout)
+    assert len((checkout / "made.pip").read_text().splitlines()) == 2
 
 
 @pytest.mark.host_io

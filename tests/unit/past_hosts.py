@@ -58,6 +58,7 @@ class Past(NamedTuple):
     ``place``: what apt-cache says of the driver's packages, or the section and vendor of RPMs; "" for dpkg's database
     alone. ``module``: directory of the module below that of the kernel. ``companions``: packages that are no driver.
     ``unoffered``: packages of services beside the driver that the driver's repository does not have.
+    ``own_kernel``: /lib/modules has the running kernel.
     """
 
     title: str
@@ -78,6 +79,7 @@ class Past(NamedTuple):
     without: tuple[str, ...] = ()
     switches: int = 0
     fabricmanager: bool = False
+    own_kernel: bool = True
     files: Mapping[str, str] = {}
     requests: tuple[Mapping[str, Any], ...] = (OTHERS,)
     unoffered: tuple[str, ...] = ()
@@ -555,6 +557,19 @@ PASTS = {
         libraries=("580.95.05",),
         files={"/run/systemd/container": "lxc\n", **RUNFILE},
     ),
+    "kernel-from-outside": Past(
+        "a microVM, or a container that is none of LXC: the kernel and its driver are of the machine that starts it",
+        "firecracker-microvm/firecracker, docs/rootfs-and-kernel-setup.md; the environment of NVIDIA's CUDA images",
+        "ubuntu2404",
+        driver=None,
+        own_kernel=False,
+        smi=False,
+        files={
+            "/usr/local/nvidia/lib64/libcuda.so.580.95.05": "",
+            "/usr/local/nvidia/lib64/libnvidia-ml.so.580.95.05": "",
+            "/usr/local/nvidia/bin/nvidia-smi": "",
+        },
+    ),
     "wsl2": Past(
         "WSL2",
         "NVIDIA/nvidia-container-toolkit @ d34b3046",
@@ -584,11 +599,9 @@ def recorded(past: Past) -> RecordedHost:
     kernel, release = SYSTEMS[past.system]
     is_rpm = past.system in ("el9", "fedora43", "amzn2023")
     files = {"/etc/os-release": release, "/proc/sys/kernel/osrelease": kernel + "\n", f"/boot/vmlinuz-{kernel}": ""}
-    files |= {
-        f"/lib/modules/{kernel}/kernel/fs/x.ko": "",
-        f"/lib/modules/{kernel}/build/Makefile": "",
-        "/usr/bin/gcc": "",
-    }
+    if past.own_kernel:
+        files |= {f"/lib/modules/{kernel}/kernel/fs/x.ko": "", f"/lib/modules/{kernel}/build/Makefile": ""}
+    files["/usr/bin/gcc"] = ""
     files |= {"/usr/sbin/dracut": "", "/usr/sbin/update-initramfs": "", "/proc/sys/kernel/random/boot_id": "b0\n"}
     files["/etc/modprobe.d/blacklist-nouveau.conf"] = "blacklist nouveau\n"
     devices = [("0000:3b:00.0", CARDS[past.card], "030200")] if past.card else []

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterable, Mapping
 
-from gpu_ready.base.host import MISSING, Host, Result
+from gpu_ready.base.host import MISSING, PATH_DIRECTORIES, Host, Result
 
 Content = str | bytes
 
@@ -103,7 +103,7 @@ class RecordedHost(Host):
 
     def which(self, program: str) -> str | None:
         known = any(argv[0] in (program, "/usr/bin/" + program) for argv in self.programs)
-        for directory in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+        for directory in PATH_DIRECTORIES:
             if self.exists(posixpath.join(directory, program)):
                 return posixpath.join(directory, program)
         return "/usr/bin/" + program if known else None

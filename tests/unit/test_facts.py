@@ -276,7 +276,34 @@ def test_loaded_module_and_user_space_are_separate_facts() -> None:
     ["/usr/lib/x86_64-linux-gnu/", "/usr/lib/x86_64-linux-gnu/nvidia/", "/usr/lib64/", "/usr/lib64/nvidia/"],
 )
 def test_user_space_is_found_in_every_directory(directory: str) -> None:
-    assert driver.userspace_versions(p40(files={directory + "libnvidia-ml.so.390.157": ""})) == ["390.157"]
+    host = p40(files={directory + "libnvidia-ml.so.390.157": ""})
+    assert collect.collect(host).driver.userspace == ["390.157"]
+
+
+@pytest.mark.parametrize(
+    ("own_kernel", "managed", "on_disk", "userspace"),
+    [(False, "kernel_outside", "580.159.04", ["580.159.04"]), (True, None, None, [])],
+)
+def test_a_driver_from_outside_counts_only_without_a_kernel_of_the_host(
+    own_kernel: bool, managed: str | None, on_disk: str | None, userspace: list[str]
+) -> None:
+    host = p40(
+        files={
+            "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release\n",
+            "/usr/local/nvidia/lib64/libcuda.so.580.159.04": "",
+        }
+    )
+    if not own_kernel:
+        del host.files[f"/lib/modules/{KERNEL}/kernel/fs/x.ko"]
+    facts = collect.collect(host)
+    assert (facts.base.managed_by, facts.driver.userspace) == (managed, userspace)
+    assert (facts.driver.on_disk.version if facts.driver.on_disk else None) == on_disk
+
+
+def test_without_a_loaded_driver_a_system_without_kernel_modules_is_nobody_elses() -> None:
+    host = p40()
+    del host.files[f"/lib/modules/{KERNEL}/kernel/fs/x.ko"]
+    assert collect.collect(host).base.managed_by is None
 
 
 def test_secure_boot_and_the_enrolled_key() -> None:

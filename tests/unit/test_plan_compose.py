@@ -39,6 +39,12 @@ def decide(facts: Facts, **given_: Any) -> compose.Plan:
 def test_a_host_without_gpu_is_left_alone() -> None:
     decided = decide(bare())
     assert (decided.gpu_host, decided.steps, decided.summary) == (False, [], "no NVIDIA GPU: left alone")
+
+
+def test_a_loaded_driver_is_named_where_the_pci_bus_shows_no_gpu() -> None:
+    decided = decide(having(bare(), driver={"loaded": {"version": "580.159.04", "flavour": "open"}}))
+    expected = "no NVIDIA GPU on the PCI bus, although driver 580.159.04 is loaded: left alone"
+    assert (decided.gpu_host, decided.steps, decided.summary) == (False, [], expected)
     assert compose.report_row(bare(), decided).gpus == "none"
 
 

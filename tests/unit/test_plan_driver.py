@@ -288,6 +288,12 @@ def test_another_branch_is_one_install_step_that_says_from_and_to() -> None:
     assert install.params.remove
 
 
+def test_a_loaded_module_whose_file_was_removed_is_named() -> None:
+    host = having(bare(T4), driver={"loaded": {"version": "535.261.03", "flavour": "proprietary"}})
+    (install,) = [step for step in decide(host).steps if step.id == "nvidia_driver.install"]
+    assert install.why.startswith("535.261.03 is loaded, but there is no module for the running kernel; requested is")
+
+
 def test_a_card_passed_to_a_virtual_machine_does_not_count() -> None:
     host = bare(P40, B200)
     first, second = host.base.gpus

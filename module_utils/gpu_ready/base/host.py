@@ -32,8 +32,11 @@ OUTPUT_LIMIT = 128 << 20
 """Bytes that a program may print. The most by far is `kubectl get nodes`: 25 kB for each of at most 5000 nodes
 (kubernetes.io/docs/setup/best-practices/cluster-large)."""
 
-PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Root's usual PATH. A login's may have no sbin, or begin with a directory of its user (`become_method: su`)."""
+PATH_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
+                    "/usr/local/nvidia/bin")  # fmt: skip
+"""Root's usual PATH. A login's may have no sbin, or begin with a directory of its user (`become_method: su`).
+
+The last one has nvidia-smi where a driver is mounted from outside (OUTSIDE_DIRECTORY of driver/libraries.py)."""
 
 
 class Result(NamedTuple):

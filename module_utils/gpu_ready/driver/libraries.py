@@ -5,6 +5,9 @@ from typing import Tuple
 MULTIARCH = {"x86_64": "/usr/lib/x86_64-linux-gnu", "aarch64": "/usr/lib/aarch64-linux-gnu"}
 """Library directory of the Debian family by architecture (uname -m)."""
 RPM_DIRECTORY = "/usr/lib64"
+OUTSIDE_DIRECTORY = "/usr/local/nvidia/lib64"
+"""Where a driver from outside is mounted, with ../bin: NVIDIA's CUDA images have it in LD_LIBRARY_PATH. On a host with
+a kernel of its own, what is left there is of no driver that runs."""
 
 
 def multiarch_directory(architecture: str) -> str:

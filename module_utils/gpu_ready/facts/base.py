@@ -43,6 +43,9 @@ UBUNTU_KEY = "/var/lib/shim-signed/mok/MOK.der"
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
 MELLANOX = "15b3"
 """The PCI vendor of the bridges to NVLink 5 switches."""
+LOADED = "/proc/driver/nvidia/version"
+KERNEL_OUTSIDE = "kernel_outside"
+"""The row of catalog/managed_hosts.yml for a system that has the driver loaded, and nothing of the running kernel."""
 MODULES_AT_BOOT = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/etc/rdma/modules")
 """Lists of modules: of systemd-modules-load, and of rdma-core, whose udev rules load them with the adapters."""
 IMAGE = "/run/ostree-booted"
@@ -63,7 +66,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
         package_manager=manager,
         kernel=kernels,
         image=host.exists(IMAGE),
-        managed_by=managed_by(host),
+        managed_by=managed_by(host, running),
         arch=architecture,
         python=python_platform.python_version(),
         boot_id=(host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
@@ -79,7 +82,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
     )
 
 
-def managed_by(host: Host) -> Optional[str]:
+def managed_by(host: Host, kernel: str) -> Optional[str]:
     """Return who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml."""
     for key, row in catalog.managed_hosts().items():
         if any(host.exists(path) for path in row.get("paths") or []):
@@ -87,7 +90,7 @@ def managed_by(host: Host) -> Optional[str]:
         texts = (row.get("texts") or {}).items()
         if any(re.search(pattern, host.read(path) or "") for path, pattern in texts):
             return key
-    return None
+    return KERNEL_OUTSIDE if host.exists(LOADED) and not host.isdir("/lib/modules/" + kernel) else None
 
 
 def os_release(host: Host) -> OsRelease:

@@ -1,14 +1,14 @@
 """Facts about the NVIDIA driver: loaded, on disk for the running kernel, in userspace, and its origin."""
 
 import re
-from typing import Dict, Iterable, List, Optional
+from typing import Dict, Iterable, List, Optional, Sequence
 
 from ..base import versions
 from ..base.host import Host
 from ..catalog.driver_packages import driver_packages, source_of_publisher
 from ..driver import persistence_state, stopped_services
 from ..driver.gpu_processes import container_id, gpu_process_ids
-from ..driver.libraries import library_directories
+from ..driver.libraries import OUTSIDE_DIRECTORY, library_directories
 from ..driver.runfile import installed_files
 from ..system import nvrm_version
 from . import base, driver_origin
@@ -54,8 +54,8 @@ PARAMETERS = "/proc/driver/nvidia/params"
 SHOWN_AS = {"RmProfilingAdminOnly": "RestrictProfilingToAdminUsers"}
 """The one parameter that the driver shows under another name (nv_parms in nv-reg.h of the open kernel modules)."""
 COMMAND_LINE = "/proc/cmdline"
-HOST_OF_CONTAINER = "lxc"
-"""The catalog's name of a container whose kernel module belongs to its host (catalog/managed_hosts.yml)."""
+MODULE_ELSEWHERE = ("lxc", base.KERNEL_OUTSIDE)
+"""The catalog's names of systems whose kernel module belongs to the machine that starts them (managed_hosts.yml)."""
 
 
 def collect(
@@ -76,8 +76,11 @@ def collect(
     on_disk = read_module(host, modules[0]) if modules else None
     if on_disk and not on_disk.version:  # a power cut left no content
         on_disk = None
-    if system.managed_by == HOST_OF_CONTAINER and loaded:
-        on_disk = loaded  # its file is on the machine that the container runs on
+    if system.managed_by in MODULE_ELSEWHERE and loaded:
+        on_disk = loaded  # its file is on that machine
+    directories = library_directories(host.uname()[1])
+    if system.managed_by == base.KERNEL_OUTSIDE:
+        directories += (OUTSIDE_DIRECTORY,)
     installed = driver_packages(packages.installed)
     runfile = installed_files.find_uninstaller(host)
     use = module_use(host) if loaded else {}
@@ -89,14 +92,14 @@ def collect(
         on_disk=on_disk,
         module_files=modules,
         kernel_without_module=None if next_boot_has_module else kernel.next_boot,
-        userspace=userspace_versions(host),
+        userspace=userspace_versions(host, directories),
         packages=installed,
         held=sorted(name for name in packages.held if name in installed),
         runfile=runfile,
         origin=source_of_publisher(origin.publisher) or None,
         repository=origin.place,
         companions=origin.companions,
-        missing_parts=missing_parts(host) if on_disk else [],
+        missing_parts=missing_parts(host, directories) if on_disk else [],
         use=use,
         busy=busy,
         dkms=dkms_versions(host),
@@ -185,10 +188,10 @@ def read_module(host: Host, path: str) -> ModuleFacts:
     return ModuleFacts(info.version or "", info.flavour, path, info.signer, info.parameters)
 
 
-def userspace_versions(host: Host) -> List[str]:
+def userspace_versions(host: Host, directories: Sequence[str]) -> List[str]:
     """Return the driver versions of the management and CUDA libraries, newest first; a single one on a sound host."""
     found = set()
-    for directory in library_directories(host.uname()[1]):
+    for directory in directories:
         for name in host.listdir(directory):
             match = LIBRARY.match(name)
             if match:
@@ -196,9 +199,9 @@ def userspace_versions(host: Host) -> List[str]:
     return sorted(found, key=versions.key, reverse=True)
 
 
-def missing_parts(host: Host) -> List[str]:
+def missing_parts(host: Host, directories: Sequence[str]) -> List[str]:
     """Return what is missing of that with which programs compute: two libraries and nvidia-smi."""
-    names = {name for directory in library_directories(host.uname()[1]) for name in host.listdir(directory)}
+    names = {name for directory in directories for name in host.listdir(directory)}
     found = ["lib%s" % part for part in ("cuda", "nvidia-ml") if not is_library_present(names, "lib%s.so." % part)]
     return found + ([] if host.which("nvidia-smi") else ["nvidia-smi"])
 

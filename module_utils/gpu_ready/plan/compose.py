@@ -148,6 +148,9 @@ def nothing_to_do(facts: Facts) -> str:
     given = len(facts.base.gpus)
     if given:
         return "%s given to virtual machines: left alone" % ("its NVIDIA GPU is" if given == 1 else "its GPUs are")
+    loaded = facts.driver.loaded
+    if loaded:  # a container without /sys/bus/pci, or GPUs that fell off the bus
+        return "no NVIDIA GPU on the PCI bus, although driver %s is loaded: left alone" % loaded.version
     return "no NVIDIA GPU: left alone"
 
 

@@ -452,8 +452,9 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
     disk = state.on_disk
     target = "driver %s (%s)" % (driver.version or "branch %d" % (driver.branch or 0), driver.flavour)
     if not disk:
-        absent = "no module for the running kernel" if state.packages else "no NVIDIA driver"
-        return "there is %s; requested is %s" % (absent, target)
+        absent = "no module for the running kernel" if state.packages or state.loaded else "no NVIDIA driver"
+        loaded = "%s is loaded, but " % state.loaded.version if state.loaded else ""
+        return "%sthere is %s; requested is %s" % (loaded, absent, target)
     if is_foreign(facts, driver):
         return "the driver is from %s; requested is %s from %s" % (
             driver_packages.publisher_name(state.origin or ""), target, driver.source,

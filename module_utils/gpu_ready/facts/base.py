@@ -3,13 +3,13 @@
 import binascii
 import platform as python_platform
 import re
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Set
 
 from ..base import pending, versions
 from ..base.host import Host
 from ..catalog import model as catalog
 from ..hardware import pci
-from ..system import grub
+from ..system import grub, modprobe_files
 from ..system import os_release as platform
 from ..system.model import OsRelease
 from .model import (
@@ -269,22 +269,10 @@ def nouveau(host: Host, functions: List[pci.Function], kernels: List[str]) -> No
         name=" and ".join(names) or None,
         loaded=bool(loaded),
         bound=[function.address for function in bound],
-        blacklisted=not pending.read_pending_rebuild(host) and all(is_blacklisted(host, name) for name in drivers),
+        blacklisted=not pending.read_pending_rebuild(host) and {*drivers} <= blacklisted_modules(host),
     )
 
 
-def is_blacklisted(host: Host, module: str) -> bool:
-    """True if a file of modprobe.d keeps a module from being loaded by its alias."""
-    # A dash counts as an underscore there (modprobe.d(5)).
-    line = re.compile(r"^\s*blacklist\s+%s\s*(#.*)?$" % module.replace("_", "[_-]"), re.MULTILINE)
-    return any(line.search(text) for text in modprobe_files(host).values())
-
-
-def modprobe_files(host: Host) -> Dict[str, str]:
-    """Return the text of the files of modprobe.d by path. Of those with one name, the first counts (modprobe.d(5))."""
-    found: Dict[str, str] = {}
-    for directory in ("/usr/lib", "/lib", "/usr/local/lib", "/run", "/etc"):
-        for name in host.listdir(directory + "/modprobe.d"):
-            if name.endswith(".conf"):
-                found[name] = directory + "/modprobe.d/" + name
-    return {path: host.read(path) or "" for path in found.values()}
+def blacklisted_modules(host: Host) -> Set[str]:
+    """Return the modules that are not loaded by their aliases."""
+    return {name for name, _ in modprobe_files.read_config(host).blacklist}

@@ -10,8 +10,8 @@ from ..driver import persistence_state, stopped_services
 from ..driver.gpu_processes import container_id, gpu_process_ids
 from ..driver.libraries import OUTSIDE_DIRECTORY, library_directories
 from ..driver.runfile import installed_files
-from ..system import nvrm_version
-from . import base, driver_origin
+from ..system import modprobe_files, nvrm_version
+from . import base, boot_module, driver_origin
 from .model import (
     BaseFacts,
     DkmsFacts,
@@ -53,7 +53,6 @@ DKMS_DRIVER = "nvidia(?!-fs|-peer)"
 PARAMETERS = "/proc/driver/nvidia/params"
 SHOWN_AS = {"RmProfilingAdminOnly": "RestrictProfilingToAdminUsers"}
 """The one parameter that the driver shows under another name (nv_parms in nv-reg.h of the open kernel modules)."""
-COMMAND_LINE = "/proc/cmdline"
 MODULE_ELSEWHERE = ("lxc", base.KERNEL_OUTSIDE)
 """The catalog's names of systems whose kernel module belongs to the machine that starts them (managed_hosts.yml)."""
 
@@ -112,6 +111,7 @@ def collect(
         mig_instances=mig_instances(host) if loaded else [],
         parameters=loaded_parameters(host),
         options=parameter_options(host),
+        blocked=boot_module.collect(host, system) if system.managed_by not in MODULE_ELSEWHERE else None,
     )
 
 
@@ -123,9 +123,13 @@ def loaded_parameters(host: Host) -> Dict[str, str]:
 
 def parameter_options(host: Host) -> Dict[str, str]:
     """Return the files of modprobe.d with parameters of the driver, and a line for those on the command line."""
-    found = {path: text for path, text in base.modprobe_files(host).items() if "NVreg_" in text}
-    words = re.findall(r"(?<!\S)(nvidia[\w-]*)\.(NVreg_\S+)", host.read(COMMAND_LINE) or "")
-    return dict(found, **{COMMAND_LINE: "".join("options %s %s\n" % word for word in words)}) if words else found
+    found = {path: text for path, text in modprobe_files.read_files(host).items() if "NVreg_" in text}
+    words = re.findall(r"(?<!\S)(nvidia[\w-]*)\.(NVreg_\S+)", host.read(modprobe_files.COMMAND_LINE) or "")
+    return (
+        dict(found, **{modprobe_files.COMMAND_LINE: "".join("options %s %s\n" % word for word in words)})
+        if words
+        else found
+    )
 
 
 def mig_instances(host: Host) -> List[str]:

@@ -10,6 +10,7 @@ from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
 from ..driver.persistence_state import Persistence
 from ..system.model import OsRelease
+from ..system.modprobe_files import ModprobeLine
 from ..upgrade.model import UpgradeJournal
 
 SCHEMA = 1
@@ -226,6 +227,14 @@ class ImexFacts(NamedTuple):
     running: bool = False
 
 
+class BlockedModule(NamedTuple):
+    """NVIDIA's module is not loaded ``at_boot``, or not by its name (``now``), before these lines are removed."""
+
+    lines: List[ModprobeLine]
+    at_boot: bool
+    now: bool
+
+
 class DriverFacts(NamedTuple):
     """The NVIDIA driver. ``on_disk`` is the module for the running kernel, ``userspace`` the versions of its libraries.
 
@@ -265,6 +274,7 @@ class DriverFacts(NamedTuple):
     mig_instances: List[str] = []
     parameters: Dict[str, str] = {}
     options: Dict[str, str] = {}
+    blocked: Optional[BlockedModule] = None
 
 
 # ---- CUDA ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ..facts import driver
 from ..facts.model import Facts, GpuProcess, ModuleFacts
 from ..plan import compose, verification
 from ..plan import upgrade as plan_upgrade
-from ..plan.driver import parameters
+from ..plan.driver import boot_module, parameters
 from ..plan.model import REBOOT, DriverChoice
 from . import decide
 
@@ -226,11 +226,13 @@ def check_holds(facts: Facts, decided: compose.Plan) -> AuditCheck:
 
 
 def check_next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> AuditCheck:
-    """The kernel that boots next needs a module of the driver."""
+    """The kernel that boots next needs a module of the driver, and modprobe has to load it."""
     kernel = facts.base.kernel.next_boot
     module, disk = more.next_module, facts.driver.on_disk
     found = "%s: %s" % (kernel, module_text(module) or "no module")
     desired = "%s: %s" % (kernel, module_text(disk) or driver_text(chosen))
+    if facts.driver.blocked and facts.driver.blocked.at_boot:
+        return AuditCheck("next_boot", desired, found, False, boot_module.blocked_text(facts.driver.blocked))
     if module and disk and module.version == disk.version:
         return AuditCheck("next_boot", desired, found, True)
     if module:

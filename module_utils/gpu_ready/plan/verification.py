@@ -3,6 +3,7 @@
 from typing import Optional
 
 from ..facts.model import Facts
+from .driver import boot_module
 
 
 def reason_to_verify(facts: Facts, digest: str) -> Optional[str]:
@@ -12,6 +13,8 @@ def reason_to_verify(facts: Facts, digest: str) -> Optional[str]:
         return "this host was never verified"
     if not record.ok:
         return "the last verification failed: %s" % ("; ".join(record.reasons) or "no reason recorded")
+    if facts.driver.blocked:
+        return boot_module.blocked_text(facts.driver.blocked)
     if record.boot_id != facts.base.boot_id:
         return "the host was rebooted since its last verification"
     if record.digest != digest:

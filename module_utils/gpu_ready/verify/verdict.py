@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..containers import engine as engines
 from ..diagnostics import messages, xid
 from ..facts.model import CdiSpecFacts, DriverFacts
-from ..plan.driver import parameters
+from ..plan.driver import boot_module, parameters
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
 from .devices import select_gpus, unknown_devices
@@ -31,6 +31,7 @@ class Verdict(NamedTuple):
 def judge_evidence(evidence: Evidence) -> Verdict:
     gpus = select_gpus(evidence.nvml.gpus, evidence.devices)
     checks = check_driver(evidence)
+    checks += check_boot_module(evidence)
     checks += check_parameters(evidence)
     checks += check_gpus(evidence)
     checks += check_devices(evidence)
@@ -56,6 +57,14 @@ def container_label(engine: str) -> str:
 def loaded_version(evidence: Evidence) -> Optional[str]:
     loaded = evidence.facts.driver.loaded
     return loaded.version if loaded else None
+
+
+def check_boot_module(evidence: Evidence) -> List[Check]:
+    """Nothing keeps modprobe from loading the driver when the host boots the next time."""
+    blocked = evidence.facts.driver.blocked
+    text, remedy = (boot_module.blocked_text(blocked), boot_module.remedy(blocked.lines)) if blocked else ("", "")
+    found = "prevented" if blocked else "not prevented"
+    return [judge("driver_at_boot", not blocked, "modprobe loads the driver", found, text, remedy)]
 
 
 def check_parameters(evidence: Evidence) -> List[Check]:

@@ -15,6 +15,7 @@ from . import candidates, parameters
 from . import refusals as driver_refusals
 from . import steps as driver_steps
 from .adopt import MODULES, adopt_driver, exact_packages
+from .boot_module import blocked_refusals
 from .candidates import Candidate, DriverRequest
 
 
@@ -25,7 +26,8 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Drive
     if facts.base.arch != catalog.MACHINE:
         return Decision(None, [], [driver_refusals.machine_unsupported(facts)], warnings)
     if request.source == "none":
-        return Decision(driver_as_found(facts), [], driver_refusals.driver_missing(facts), warnings)
+        missing = driver_refusals.driver_missing(facts)
+        return Decision(driver_as_found(facts), [], missing + blocked_refusals(facts), warnings)
     if facts.base.distro is None:
         return Decision(None, [], [driver_refusals.unknown_distribution(facts, settings.gpu_ready_treat_as)], warnings)
     data = catalog.distro(facts.base.distro)
@@ -59,7 +61,7 @@ def complete(
     managed = driver_refusals.managed_host(facts.base.managed_by)
     if managed and not refusals and parameters.parameter_steps(facts, settings, data):
         refusals.append(managed)
-    refusals += parameters.parameter_refusals(facts, settings, driver)
+    refusals += parameters.parameter_refusals(facts, settings, driver) + blocked_refusals(facts)
     if refusals:
         return Decision(driver, [], refusals, warnings)
     steps = driver_steps.driver_steps(facts, settings, driver, data)

@@ -141,6 +141,7 @@ SNIPPETS = (
     "#blacklist nvidia",
     "black\\\nlist nvid\\\nia",
     "blacklist drm",
+    "blacklist nvidia*",
     "alias nvidia off",
     "alias nvidia-uvm off",
     "alias nvidia-uvm nvidia",

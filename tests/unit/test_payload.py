@@ -45,7 +45,7 @@ MODULES = {
     "lifecycle": {"options"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 138_500
+PACKED_LIMIT = 138_700
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 

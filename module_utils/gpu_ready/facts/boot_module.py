@@ -63,13 +63,26 @@ def collect(host: Host, system: BaseFacts) -> Optional[BlockedModule]:
 
 
 def is_concerned(config: Config) -> bool:
-    """True if a line could be about NVIDIA's module, or about a module that it needs."""
+    """True if a line could be about NVIDIA's module, or keep away one that it needs.
+
+    Distributions have lines of each kind that are not (blacklist nvidiafb, alias net-pf-3 off).
+    """
     return bool(
-        config.installs
-        or config.forbidden
-        or any(name.startswith("nvidia") for name, _ in config.blacklist)
-        or any(pattern[:1] in ("n", "p", "*", "?", "[") for pattern, _, _ in config.aliases)
+        config.forbidden
+        or any(re.match("nvidia(_|$)", name) for name, _ in config.blacklist)
+        or any(is_related(pattern) for pattern, _, _ in config.aliases)
+        or any(is_related(one[0]) or first_program(one[1]) in modprobe_files.DOES_NOTHING for one in config.installs)
     )
+
+
+def first_program(command: str) -> str:
+    return command.split()[0].rpartition("/")[2] if command.strip() else ""
+
+
+def is_related(pattern: str) -> bool:
+    """True if a pattern could be one for NVIDIA's modules or GPUs, by what it has before a wildcard."""
+    start = re.split(r"[*?[]", pattern)[0]
+    return any(name.startswith(start) or start.startswith(name) for name in ("nvidia", "pci:v000010DE"))
 
 
 def preventing_lines(config: Config, ask: Callable[[Config], Optional[ModprobeLine]]) -> List[ModprobeLine]:

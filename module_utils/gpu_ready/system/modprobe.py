@@ -8,14 +8,12 @@ import fnmatch
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from .modprobe_files import Config, ModprobeLine, normalize
+from .modprobe_files import DOES_NOTHING, Config, ModprobeLine, normalize
 
 MAIN = r"nvidia(?:_current|_tesla_\d+|_legacy_\w+?)?(?:_open)?"
 """The main module. Debian's archive gives its file other names; the kernel knows it as nvidia all the same."""
 UVM = MAIN + "_uvm"
 COMPANIONS = MAIN + "_(?:uvm|modeset|drm|peermem)"
-DOES_NOTHING = ("true", "false", ":", "exit", "echo", "printf", "logger", "test", "[", "return")
-"""Commands of an `install` line that load no module. What any other program does is unknown: it may load it."""
 KEYWORDS = ("if", "then", "else", "elif", "fi", "!", "exec", "command", "do", "done")
 OPTIONS = r"-([biqsv]+|-(ignore-install|use-blacklist|quiet|syslog|verbose))$"
 IN_MODULE = ModprobeLine("", 0, "")

@@ -9,6 +9,8 @@ COMMAND_LINE = "/proc/cmdline"
 DIRECTORIES = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 """Of files with one name, the first counts (modprobe.d(5); default_config_paths in libkmod.c)."""
 LONGEST = 120
+DOES_NOTHING = ("true", "false", ":", "exit", "echo", "printf", "logger", "test", "[", "return")
+"""Commands of an `install` line that load no module. What any other program does is unknown: it may load it."""
 
 
 class ModprobeLine(NamedTuple):

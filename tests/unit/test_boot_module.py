@@ -28,7 +28,7 @@ PRIME = "blacklist nvidia\nblacklist nvidia-drm\nblacklist nvidia-modeset\nalias
 INSTALLED = {f"/lib/modules/{KERNEL}/modules.dep": DEP}
 DOCKER = {"/etc/systemd/system/multi-user.target.wants/docker.service": "[Service]\nExecStart=/usr/bin/dockerd\n"}
 NODES = "[Service]\nExecStartPre=-/usr/bin/nvidia-modprobe -c=255 -c=0\n"
-WANTED = "/etc/systemd/system/multi-user.target.d/nodes.conf"
+TARGET = "/etc/systemd/system/multi-user.target.d/nodes.conf"
 
 
 def blocked(files: dict[str, str], **more: Any) -> BlockedModule | None:
@@ -71,7 +71,7 @@ def test_every_line_that_has_to_go_is_named(
         {CONF: "blacklist nvidia\n", "/etc/modules-load.d/x.conf": "# x\nnvidia-uvm\n", **INSTALLED},
         {CONF: "blacklist nvidia\n", "/etc/modules": "nvidia-uvm\n"},
         {CONF: "blacklist nvidia\n", **DOCKER, "/etc/systemd/system/docker.service.d/x.conf": NODES},
-        {CONF: "blacklist nvidia\n", WANTED: "[Unit]\nWants=x.service\n", "/etc/systemd/system/x.service": NODES},
+        {CONF: "blacklist nvidia\n", TARGET: "[Unit]\nWants=x.service\n", "/etc/systemd/system/x.service": NODES},
         {CONF: "blacklist nvidia\n", "/etc/systemd/system/a.target.wants/b.service": "ExecStart=/sbin/modprobe nvidia"},
     ],
 )
@@ -99,7 +99,7 @@ def test_what_does_not_outweigh_a_blacklist(files: dict[str, str]) -> None:
 
 
 def test_the_kernel_that_boots_next_decides_about_the_boot() -> None:
-    """A softdep takes precedence over an install line, and modules bring their own softdeps."""
+    """A softdep takes precedence over an install line, and modules have softdeps of their own."""
     files = {f"/boot/vmlinuz-{NEXT}": "", CONF: "install nvidia /bin/false\n", **INSTALLED}
     files |= {f"/lib/modules/{NEXT}/modules.dep": DEP}
     lines = [ModprobeLine(CONF, 1, "install nvidia /bin/false")]

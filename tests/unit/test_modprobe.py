@@ -132,7 +132,7 @@ def test_an_install_line_that_calls_itself_ends() -> None:
 # ------------------------------------------------------------------------------------------------ the real modprobe
 
 OF_SOFTDEP = 3
-"""Exit status of what stands for a soft dependency that does not load."""
+"""Exit status of the command for a soft dependency that does not load."""
 SNIPPETS = (
     "blacklist nvidia",
     "blacklist nvidia-uvm",

@@ -105,7 +105,7 @@ def listed_modules(host: Host) -> List[str]:
 
 
 def is_loaded_by_unit(host: Host) -> bool:
-    """True if a command of a unit that is enabled, or wanted by a target, loads the module by its name."""
+    """True if a command of a unit that is enabled, or required by a target, loads the module by its name."""
     enabled: Dict[str, str] = {}
     for directory in host.listdir(UNITS):
         for name in host.listdir("%s/%s" % (UNITS, directory)):
@@ -113,7 +113,7 @@ def is_loaded_by_unit(host: Host) -> bool:
             if directory.endswith((".wants", ".requires")):
                 enabled[name] = path
             elif directory.endswith(".target.d"):
-                wanted = re.findall(r"(?m)^(?:Wants|Requires)\s*=(.*)", host.read(path) or "")
-                enabled.update({unit: "%s/%s" % (UNITS, unit) for unit in " ".join(wanted).split()})
+                required = re.findall(r"(?m)^(?:Wants|Requires)\s*=(.*)", host.read(path) or "")
+                enabled.update({unit: "%s/%s" % (UNITS, unit) for unit in " ".join(required).split()})
     added = {"%s/%s.d/%s" % (UNITS, unit, name) for unit in enabled for name in host.listdir("%s/%s.d" % (UNITS, unit))}
     return any(re.search(COMMAND, host.read(path) or "") for path in sorted({*enabled.values(), *added}))

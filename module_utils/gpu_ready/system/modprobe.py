@@ -104,13 +104,13 @@ class Loader:
                 if forbidden == name or (forbidden == "nvidia" and is_module(name, MAIN)):
                     return LoadResult(False, line)
             command = None if ignore and name == module else self.install_command(name)
-            wanted = is_module(name, self.goal)
+            is_goal = is_module(name, self.goal)
             if command:
-                goal = self.goal if wanted or name == module else MAIN if is_module(name, MAIN) else re.escape(name)
+                goal = self.goal if is_goal or name == module else MAIN if is_module(name, MAIN) else re.escape(name)
                 result = Loader(self.config, self.modules, goal, self.own).run(command, depth)
-                if wanted or name == module or not result.loaded:
+                if is_goal or name == module or not result.loaded:
                     return result
-            elif wanted and needs is not None:
+            elif is_goal and needs is not None:
                 return LOADED
         return LoadResult(False, alias if needs is None and alias is not IN_MODULE else None)
 

@@ -124,7 +124,7 @@ def normalize(name: str) -> Optional[str]:
 
 
 def softdep_modules(text: str) -> List[str]:
-    """Return the modules of a softdep: what stands behind "pre:" or "post:"."""
+    """Return the modules of a softdep: what is behind "pre:" or "post:"."""
     words = text.split()
     first = min([words.index(word) for word in ("pre:", "post:") if word in words] or [len(words)])
     return [word for word in words[first:] if word not in ("pre:", "post:")]

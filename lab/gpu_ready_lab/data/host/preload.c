@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 /* <fcntl.h> and <sys/stat.h> stay out: they turn the names overridden below into others */
 #define AT_FDCWD (-100)
 #define O_RDONLY 0
+#define O_ACCMODE 03
 #define O_RDWR 02
 #define O_TRUNC 01000
 #define O_CLOEXEC 02000000
@@ -198,6 +200,42 @@ static const char *really(const char *path)
 	return path && path[0] == '/' && path[1] == 'p' && !strcmp(path, "/proc/modules") ? "/run/gpu-ready-lab/proc-modules" : path;
 }
 
+/*
+ * /dev/kmsg, opened for reading: one record for each read, up to what the log has now. (Opened for writing it stays
+ * absent, as in most containers: systemd would log to it.) A reader that follows the log opens it again at its end.
+ */
+static int opens_log(const char *path, int flags)
+{
+	return path && path[0] == '/' && path[1] == 'd' && !strcmp(path, "/dev/kmsg") && (flags & O_ACCMODE) == O_RDONLY;
+}
+
+static int open_log(int flags)
+{
+	static char text[1 << 18];
+	char record[1 << 12], *line, *end;
+	int pair[2], kind = SOCK_SEQPACKET | (flags & (SOCK_CLOEXEC | SOCK_NONBLOCK));
+	long number = 0, n = file(LOG, text, sizeof text - 1);
+	if (n < 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, kind, 0, pair))
+		return -1;
+	text[n] = 0;
+	for (line = text; (end = strchr(line, '\n')); line = end + 1, number++) {
+		long priority, seconds, micro;
+		int at = 0;
+		*end = 0;
+		if (sscanf(line, "<%ld>[ %ld.%ld] %n", &priority, &seconds, &micro, &at) < 3 || !at)
+			continue;
+		n = snprintf(record, sizeof record, "%ld,%ld,%ld,-;%s\n", priority, number, seconds * 1000000 + micro, line + at);
+		if (send(pair[1], record, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+	}
+	close(pair[1]);
+	return pair[0];
+}
+
 static void *next(const char *name, void **kept)
 {
 	if (!*kept)
@@ -214,6 +252,8 @@ static void *next(const char *name, void **kept)
 		va_start(ap, flags);                                                      \
 		mode = va_arg(ap, int);                                                   \
 		va_end(ap);                                                               \
+		if (opens_log(path, flags))                                               \
+			return open_log(flags);                                           \
 		return ((int (*)(const char *, int, int))next(#name, &kept))(really(path), flags, mode); \
 	}
 #define OPENAT(name)                                                                      \
@@ -225,6 +265,8 @@ static void *next(const char *name, void **kept)
 		va_start(ap, flags);                                                      \
 		mode = va_arg(ap, int);                                                   \
 		va_end(ap);                                                               \
+		if (opens_log(path, flags))                                               \
+			return open_log(flags);                                           \
 		return ((int (*)(int, const char *, int, int))next(#name, &kept))(dir, really(path), flags, mode); \
 	}
 #define FOPEN(name)                                                                       \

@@ -23,6 +23,7 @@
  * NVML_ERROR_NOT_SUPPORTED, which nvidia-smi prints as N/A. NVML_MOCK_TRACE=1 logs calls.
  */
 #include <limits.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <ctype.h>
@@ -412,7 +413,19 @@ static ret_t keep(struct gpu *g, const char *key, u32 val)
 	return OK;
 }
 #define SET(fn, key) DEV(fn, u32 v) { NEED; return keep(g, key, v); }
-SET(nvmlDeviceSetPersistenceMode, "persistence")
+/* the persistence daemon, where it runs, has the mode of each GPU: it opens or closes the node */
+DEV(nvmlDeviceSetPersistenceMode, u32 v)
+{
+	NEED;
+	ret_t e = keep(g, "persistence", v);
+	FILE *f = e ? NULL : fopen("/run/nvidia-persistenced/nvidia-persistenced.pid", "r");
+	int pid = 0;
+	if (f) {
+		if (fscanf(f, "%d", &pid) == 1 && pid > 1) kill(pid, SIGUSR1);
+		fclose(f);
+	}
+	return e;
+}
 SET(nvmlDeviceSetComputeMode, "compute_mode")
 SET(nvmlDeviceSetPowerManagementLimit, "power_limit_mw")
 struct power { u32 version; unsigned char scope; u32 mw; };

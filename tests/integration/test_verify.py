@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.fleet import ROOT, VENV, Fleet, environment
+from tests.integration.fleet import ROOT, VENV, Fleet, Run, environment, lab
 
 pytestmark = pytest.mark.lab
 
@@ -224,3 +224,69 @@ def test_a_red_verification_is_repeated_and_turns_green(fleet: Fleet) -> None:
     assert run.steps(TOOLKIT) == ["gpu_verify.verify"]
     second = fleet.play()
     assert [second.recap(host)["changed"] for host in HOSTS] == [0, 0]
+
+
+# ---- what happens after the verification -------------------------------------------------------------------------------
+
+GPU = "0000:1b:00.0"
+
+
+def audit(fleet: Fleet) -> Run:
+    return fleet.play("--limit", TOOLKIT, playbook="playbooks/audit.yml")
+
+
+def wait_for_held(fleet: Fleet, count: int) -> None:
+    """Wait until the persistence daemon has so many GPUs open: nvidia-smi only asks it to."""
+    held = "ls -l /proc/$(cat /run/nvidia-persistenced/nvidia-persistenced.pid)/fd | grep -c '/dev/nvidia[0-9]'"
+    fleet.wait(TOOLKIT, f"test $({held}) = {count}", 60)
+
+
+def test_a_gpu_that_is_lost_after_its_verification_is_drift_and_stops_site_yml(fleet: Fleet) -> None:
+    before = fleet.ssh(TOOLKIT, "systemctl show -p ActiveEnterTimestampMonotonic docker nvidia-persistenced")
+    lab("fault", TOOLKIT, "gpu-off-bus")
+    try:
+        drift = audit(fleet)
+        assert drift.rc == 2 and "drift" in drift.row(TOOLKIT), drift.screen[-3000:]
+        shown = " ".join(drift.screen.split())
+        assert f"GPU 0 ({GPU}) does not answer" in shown and "Remedy: drain and reboot the host" in shown
+        for arguments in ([], ["--check"]):
+            run = fleet.play("--limit", TOOLKIT, *arguments)
+            assert run.rc == 2 and run.changed(TOOLKIT) == [] and run.calls[TOOLKIT] == 1
+            assert [one["code"] for one in run.plan(TOOLKIT)["refusals"]] == ["gpu_lost"]
+            assert f"GPU 0 ({GPU}) does not answer" in run.failures(TOOLKIT) and "reboot" in run.failures(TOOLKIT)
+    finally:
+        lab("heal", TOOLKIT, "gpu-off-bus")
+    assert fleet.ssh(TOOLKIT, "systemctl show -p ActiveEnterTimestampMonotonic docker nvidia-persistenced") == before
+    assert audit(fleet).rc == 0
+    run = fleet.play("--limit", TOOLKIT)
+    assert run.rc == 0 and run.steps(TOOLKIT) == []
+
+
+def test_persistence_mode_that_somebody_turns_off_is_drift_and_turned_on_again(fleet: Fleet) -> None:
+    fleet.ssh(TOOLKIT, "nvidia-smi -pm 0")
+    wait_for_held(fleet, 0)
+    drift = audit(fleet)
+    assert drift.rc == 2 and "somebody turned persistence mode off" in " ".join(drift.screen.split())
+    run = fleet.play("--limit", TOOLKIT)
+    assert run.rc == 0 and run.steps(TOOLKIT) == ["nvidia_driver.persistenced", "gpu_verify.verify"]
+    wait_for_held(fleet, 4)
+    assert "Disabled" not in fleet.ssh(TOOLKIT, "nvidia-smi -q | grep 'Persistence Mode'")
+    assert audit(fleet).rc == 0
+
+
+def test_an_xid_after_the_verification_is_drift_until_it_is_verified_again_or_the_gpu_was_reset(fleet: Fleet) -> None:
+    lab("fault", TOOLKIT, "xid", "63", GPU)
+    drift = audit(fleet)
+    assert drift.rc == 2 and f"Xid 63 of GPU 0 ({GPU})" in " ".join(drift.screen.split())
+    run = fleet.play("--limit", TOOLKIT)
+    assert run.rc == 0 and run.steps(TOOLKIT) == ["gpu_verify.verify"]
+    assert audit(fleet).rc == 0
+    lab("fault", TOOLKIT, "xid", "48", GPU)
+    assert audit(fleet).rc == 2
+    failed = fleet.play("--limit", TOOLKIT)
+    assert failed.rc == 2 and "Xid 48" in failed.failures(TOOLKIT)
+    assert "Xid 63" not in audit(fleet).screen
+    required = "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    lab("fault", TOOLKIT, "xid", "154", GPU, required)
+    assert fleet.play("--limit", TOOLKIT).rc == 0
+    assert audit(fleet).rc == 0

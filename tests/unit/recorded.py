@@ -1,6 +1,7 @@
 """A recorded host: the files, links and program results that a test names, and nothing else."""
 
 import posixpath
+import socket
 from collections.abc import Iterable, Mapping
 
 from gpu_ready.base.host import MISSING, PATH_DIRECTORIES, Host, Result
@@ -11,7 +12,7 @@ Content = str | bytes
 class RecordedHost(Host):
     """A Host made of values: ``files`` {path: text}, ``links`` {path: target}, ``programs`` {argv: Result}.
 
-    ``locks``: {path: process}. Directories exist if a file or a link is below them, or if ``directories`` names them. ``which`` knows the
+    ``locks``: {path: process}, ``devices``: {path: records}. Directories exist if a file or a link is below them, or if ``directories`` names them. ``which`` knows the
     programs by the first word of their argv. ``asked`` lists the calls and ``opened`` the files read, in order.
     """
 
@@ -25,6 +26,7 @@ class RecordedHost(Host):
         directories: Iterable[str] = (),
         times: Mapping[str, float] | None = None,
         locks: Mapping[str, int] | None = None,
+        devices: Mapping[str, list[str]] | None = None,
     ) -> None:
         self.files = dict(files or {})
         self.links = dict(links or {})
@@ -34,6 +36,8 @@ class RecordedHost(Host):
         self.directories = set(directories)
         self.times = dict(times or {})
         self.locks = dict(locks or {})
+        self.devices = dict(devices or {})
+        self.writers: list[socket.socket] = []
         self.asked: list[tuple[str, ...]] = []
         self.opened: list[str] = []
 
@@ -59,6 +63,17 @@ class RecordedHost(Host):
         self.opened.append(path)
         content = self.files.get(path, self.files.get(self.realpath(path)))
         return content.encode() if isinstance(content, str) else content
+
+    def open_device(self, path: str) -> int | None:
+        """One record for each read, and then none yet, as /dev/kmsg has it."""
+        if path not in self.devices:
+            return None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for record in self.devices[path]:
+            theirs.send(record.encode())
+        ours.setblocking(False)
+        self.writers.append(theirs)
+        return ours.detach()
 
     def command_lines(self, pids: list[int], limit: float = 1.0) -> dict[int, list[str]]:
         lines = {pid: self.read(f"/proc/{pid}/cmdline") for pid in pids}

@@ -117,10 +117,3 @@ def test_xids_count_from_the_last_load_of_the_driver() -> None:
     assert [item.label for item in found] == [
         "Xid 48 of 0000:3b:00", "Xid 48 of 0000:5e:00", "SXid 20034 of nvidia-nvswitch0 0000:a9:00.0",
     ]  # fmt: skip
-
-
-def test_only_xids_that_no_earlier_verification_counted_are_new() -> None:
-    found = xid.serious_xids(xid.parse_xids(LOG))
-    assert xid.new_xids(found, {"48 0000:3b:00": 1}) == found[1:]
-    assert xid.new_xids(found, xid.count_xids(found)) == []
-    assert xid.new_xids(found, None) == found

@@ -15,8 +15,8 @@ from tools import payload
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "gpu_node_plan"
 PACKAGES = {
-    "base", "catalog", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "packaging", "system",
-    "upgrade",
+    "base", "catalog", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "monitor", "packaging",
+    "system", "upgrade",
 }  # fmt: skip
 MODULES = {
     "driver": {
@@ -41,6 +41,7 @@ MODULES = {
         "version_match",
         "yum_repos",
     },
+    "monitor": {"kmsg"},
     "upgrade": {"journal", "model"},
     "lifecycle": {"options"},
 }

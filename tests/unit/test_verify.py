@@ -193,7 +193,7 @@ def test_a_check_that_was_not_run_is_not_ok() -> None:
 def test_the_record_has_the_reason_for_a_skipped_check() -> None:
     evidence = sound()._replace(compute=compute.ComputeResult(skipped="libcuda is a stub library"))
     judged = verdict.judge_evidence(evidence)
-    kept = verify.build_record(evidence, "digest", judged, {})
+    kept = verify.build_record(evidence, "digest", judged, 0.0)
     assert judged.ok
     assert kept.checks["compute"] == "skipped: libcuda is a stub library"
     assert kept.checks["gpus_in_container"] == "ok"
@@ -352,7 +352,7 @@ def test_the_verdict_without_an_engine_ignores_the_tarball() -> None:
 
 def record(ok: bool = True) -> VerifiedFacts:
     evidence = sound() if ok else sound()._replace(smi=None)
-    return verify.build_record(evidence, "digest", verdict.judge_evidence(evidence), {})
+    return verify.build_record(evidence, "digest", verdict.judge_evidence(evidence), 7.5)
 
 
 def test_the_record_confirms_the_verified_state(tmp_path: Path) -> None:

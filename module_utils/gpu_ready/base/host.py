@@ -91,6 +91,17 @@ class Host:
         finally:
             os.close(handle)
 
+    def open_device(self, path: str) -> Optional[int]:
+        """Handle of a device whose reads never wait; None where it cannot be opened."""
+        try:
+            return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            return None
+
+    def close_device(self, handle: Optional[int]) -> None:
+        if handle is not None:
+            os.close(handle)
+
     def command_lines(self, pids: List[int], limit: float = 1.0) -> Dict[int, List[str]]:
         """Arguments of processes, without those that have ended or whose memory is not readable in ``limit`` seconds.
 

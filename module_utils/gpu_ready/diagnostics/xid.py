@@ -7,6 +7,8 @@ and ``GPU-CI:%02u``), the old one without ``PCI:``, and NVSWITCH_PRINT_SXID (wor
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ..monitor.kmsg import ACTION, LOADED
+from ..system import kernel_messages
 from . import messages_data
 from .message_table import CRITICAL, ERROR, INFO, SEVERITIES
 
@@ -16,7 +18,6 @@ SXID = re.compile(r"(?:(?:nvidia-)?(?P<switch>nvswitch\d+):?\s+)?SXid " + PLACE)
 ADDRESS = re.compile(r"(?:([0-9A-Fa-f]{4,8}):)?([0-9A-Fa-f]{2,4}:[0-9A-Fa-f]{2}(?:\.[0-7])?)$")
 PROCESS = re.compile(r"pid='?(?P<pid>[^,']{1,40})'?,\s*name=(?P<name>[^,]{1,80})(?:,|$)")
 PREVIOUS = re.compile(r"caused by previous Xid (\d{1,6})")
-ACTION = re.compile(r"recovery action changed from 0x\w+ \(.{1,40}?\) to 0x([0-9a-f]+) \((.{1,40}?)\)", re.IGNORECASE)
 NVLINK = re.compile(r"\b(Non-?fatal|Fatal)\s+XC\d", re.IGNORECASE)
 """The severity that Xids 144 to 150 (NVLink 5) carry."""
 SUBCODE = re.compile(
@@ -27,7 +28,6 @@ SUBCODE = re.compile(
 """The rest of such a line. The event's reason is in bits 20 to 25 of ``info``."""
 FATAL_SXID = re.compile(r"^,\s*(?:Fatal\b|Severity 1\b)", re.IGNORECASE)
 MILD_SXID = re.compile(r"^,\s*(?:Non-?fatal\b|Correctable\b|Severity 0\b)", re.IGNORECASE)
-LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
 CLEANUP, RECOVERY = 45, 154
 LAST_NAMED = 5
 """The last recovery action whose name the driver's sources show (595)."""
@@ -63,6 +63,14 @@ class Meaning(NamedTuple):
     follows: Optional[int] = None
 
 
+FATAL_SWITCH = Meaning(
+    CRITICAL,
+    "fatal error of an NVSwitch",
+    "reset all GPUs and NVSwitches of the board (in a virtual machine, restart it), or reboot; read "
+    "/var/log/fabricmanager.log",
+)
+
+
 def normalized(address: str) -> Optional[str]:
     """An address with a domain of four digits, None for what is none (``...``)."""
     match = ADDRESS.match(address)
@@ -86,13 +94,22 @@ def find(message: str) -> List[Xid]:
     return found
 
 
-def parse_xids(text: str) -> List[Xid]:
-    """The messages of a kernel log since the driver was loaded last: loading it initialises every GPU."""
+def parse_xids(text: str, after: float = -1.0) -> List[Xid]:
+    """The messages of a kernel log since the driver was loaded last, without those of a GPU before it was reset.
+
+    ``after``: seconds since boot. Loading the driver initializes every GPU; of a reset the log has only that the GPU
+    requires no action any more.
+    """
     found: List[Xid] = []
     for line in text.splitlines():
-        if LOADED.search(line):
+        if LOADED in line:
             found = []
-        found += find(line)
+        for one in find(line) if "Xid" in line else []:
+            action = ACTION.search(one.text) if one.number == RECOVERY else None
+            if action and int(action.group(1), 16) == 0:
+                found = [other for other in found if other.address != one.address]
+            elif kernel_messages.seconds(line) > after:
+                found.append(one)
     return found
 
 
@@ -198,8 +215,7 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
 def judge_sxid(one: Xid) -> Meaning:
     """By the severity in the text: the numbers are the switch's own, explained in its documents."""
     if FATAL_SXID.search(one.text):
-        remedy = "reset all GPUs and NVSwitches of the board (in a virtual machine, restart it), or reboot"
-        return Meaning(CRITICAL, "fatal error of an NVSwitch", remedy + "; read /var/log/fabricmanager.log")
+        return FATAL_SWITCH
     if MILD_SXID.search(one.text):
         remedy = "nothing to do: NVIDIA's fabric manager guide says that it can be ignored"
         return Meaning(INFO, "non-fatal error of an NVSwitch", messages_data.SXIDS.get(one.number, remedy))
@@ -210,28 +226,3 @@ def judge_sxid(one: Xid) -> Meaning:
 def serious_xids(found: List[Xid]) -> List[Xid]:
     """Those that report a damaged or lost GPU, or a switch that it cannot do without."""
     return [one for one, means in judge(found) if means.severity == CRITICAL]
-
-
-def count_key(one: Xid) -> str:
-    """The key of a message in :func:`count_xids`."""
-    return "%s%d %s" % ("" if one.switch is None else "S", one.number, one.address)
-
-
-def count_xids(found: List[Xid]) -> Dict[str, int]:
-    """How often each number came from each GPU, by ``number address``; that of an SXid begins with S."""
-    result: Dict[str, int] = {}
-    for one in found:
-        result[count_key(one)] = result.get(count_key(one), 0) + 1
-    return result
-
-
-def new_xids(found: List[Xid], known: Optional[Dict[str, int]] = None) -> List[Xid]:
-    """Messages beyond the counts in ``known``."""
-    left = dict(known or {})
-    new = []
-    for one in found:
-        if left.get(count_key(one), 0) > 0:
-            left[count_key(one)] -= 1
-        else:
-            new.append(one)
-    return new

@@ -16,6 +16,7 @@ from ..base.host import Host
 from . import service
 from .persistence_state import DROP_IN, OFF, read_persistence
 
+GPUS = "/proc/driver/nvidia/gpus"
 HEAD = "# Written by gpu-ready: persistence mode is on (nvidia_driver_persistence)\n"
 UNREAD = manifest.DIRECTORY + "/units-unread"
 """Exists from the change of the drop-in until systemd has read it: a run may end in between."""
@@ -76,7 +77,8 @@ def run_daemon(host: Host, unit: str, state: str, check: bool = False) -> Dict[s
     file = managed_files.ManagedFile(DROP_IN, None if content is None else content.encode("utf-8"), 0o644)
     written = managed_files.converge(host, [file], ["systemctl", "daemon-reload"], check, UNREAD)
     known = read_persistence(host)
-    if state == service.STARTED and (written["changed"] or (known.off and not known.own)):
+    released = known.held is not None and known.held < len(host.listdir(GPUS))
+    if state == service.STARTED and (written["changed"] or ((known.off or released) and not known.own)):
         state = service.RESTARTED
     started = service.run_service(host, unit, state, check)
     return {"changed": written["changed"] or started["changed"], "diff": written["diff"]}

@@ -1,6 +1,11 @@
-"""Persistence mode as the daemon's command and unit have it; asking the driver would initialize every GPU."""
+"""Persistence mode as the daemon has it; asking the driver would initialize every GPU.
 
-from typing import NamedTuple
+The mode of a GPU is on while the daemon has it open: `nvidia-smi -pm 0` makes the daemon close it (set_device_mode in
+nvidia-persistenced.c).
+"""
+
+import re
+from typing import NamedTuple, Optional
 
 from ..base.host import Host
 
@@ -9,14 +14,19 @@ DROP_INS = "/etc/systemd/system/%s.d" % UNIT
 DROP_IN = DROP_INS + "/gpu-ready.conf"
 PID = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 OFF = "--no-persistence-mode"
+NODE = re.compile(r"/dev/nvidia\d+(?: \(deleted\))?$")
 
 
 class Persistence(NamedTuple):
-    """``off``: the running daemon was started with the mode off. ``own``: the administrator has another command."""
+    """``off``: the running daemon was started with the mode off. ``own``: the administrator has another command.
+
+    ``held``: how many GPUs the daemon has open, None where that cannot be read.
+    """
 
     running: bool = False
     off: bool = False
     own: bool = False
+    held: Optional[int] = None
 
 
 def read_persistence(host: Host) -> Persistence:
@@ -24,7 +34,14 @@ def read_persistence(host: Host) -> Persistence:
     pid = (host.read(PID) or "").strip()
     running = pid.isdigit() and host.isdir("/proc/" + pid)
     off = running and OFF in host.command_lines([int(pid)]).get(int(pid), [])
-    return Persistence(running, off, has_own_command(host))
+    return Persistence(running, off, has_own_command(host), held_gpus(host, pid) if running else None)
+
+
+def held_gpus(host: Host, pid: str) -> Optional[int]:
+    directory = "/proc/%s/fd" % pid
+    targets = [host.readlink("%s/%s" % (directory, name)) or "" for name in host.listdir(directory)]
+    # Every process has something open: none is shown where reading it is not allowed.
+    return len({target for target in targets if NODE.match(target)}) if targets else None
 
 
 def has_own_command(host: Host) -> bool:

@@ -149,7 +149,9 @@ def gpu(host: Host, function: pci.Function) -> GpuFacts:
     """Return a GPU with the catalog's name, its PCI id if it is not in the catalog."""
     known = catalog.gpu(function.device)
     name = known.name if known else "NVIDIA device 10de:%s" % function.device
-    return GpuFacts(function.address, function.device, function.driver, name, pci.vgpu(host, function.address))
+    space = pci.read_config(host, function.address)
+    silent = pci.is_silent(space)
+    return GpuFacts(function.address, function.device, function.driver, name, pci.vgpu(space), silent)
 
 
 def other_functions(functions: List[pci.Function]) -> List[FunctionFacts]:

@@ -6,7 +6,7 @@ from ..base import manifest
 from ..base.host import Host
 from ..packaging.family import uses_rpm
 from ..upgrade import journal
-from . import base, cuda, cudnn, docker, driver, engines, monitoring, verified, work
+from . import base, cuda, cudnn, docker, driver, engines, health, monitoring, verified, work
 from .model import AptFacts, BaseFacts, Facts, PackageFacts, YumFacts
 
 
@@ -19,12 +19,13 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
     libraries, library_packages = cudnn.collect(host, installed, toolkits.toolkits)
     engine, runtime = docker.collect(host)
     daemons = work.find_daemons(host)
+    module = driver.collect(host, system, packages, yum, record, (apt or yum or AptFacts()).sources)
     return Facts(
         base=system,
         packages=packages,
         apt=apt or AptFacts(),
         yum=yum or YumFacts(),
-        driver=driver.collect(host, system, packages, yum, record, (apt or yum or AptFacts()).sources),
+        driver=module,
         cuda=toolkits,
         cudnn=libraries,
         cudnn_packages=library_packages,
@@ -36,6 +37,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> Facts:
         verified=record,
         upgrade=journal.read(host),
         drained=host.exists(manifest.DRAIN),
+        health=health.collect(host, system, module),
     )
 
 

@@ -46,7 +46,8 @@ class SecureBootFacts(NamedTuple):
 class GpuFacts(NamedTuple):
     """A GPU: PCI address, device id (four hexadecimal digits), bound kernel driver, the catalog's name.
 
-    ``vgpu`` is None for a physical GPU, else the driver version of the hypervisor ("" where it is unknown).
+    ``vgpu`` is None for a physical GPU, else the driver version of the hypervisor ("" where it is unknown). ``silent``:
+    its PCI configuration reads as ones.
     """
 
     address: str
@@ -54,6 +55,7 @@ class GpuFacts(NamedTuple):
     driver: Optional[str]
     name: str
     vgpu: Optional[str] = None
+    silent: bool = False
 
 
 class FunctionFacts(NamedTuple):
@@ -544,6 +546,35 @@ class WorkFacts(NamedTuple):
         return sorted(one.name for one in self.containers if one.engine == engine and one.gpu)
 
 
+# ---- health ----------------------------------------------------------------------------------------------------------
+
+
+class XidFacts(NamedTuple):
+    """The last Xid with this number of a GPU. ``time``: in seconds since boot, by the kernel's log.
+
+    ``action``: what an Xid 154 requires. ``switch``: a fatal SXid of an NVSwitch.
+    """
+
+    number: int
+    address: str
+    time: float
+    action: Optional[int] = None
+    switch: bool = False
+
+
+class HealthFacts(NamedTuple):
+    """GPUs of a loaded driver. ``driven``: those that it has, by PCI address.
+
+    ``nodes``: the device nodes of GPUs and nvidiactl; None where nvidia-modprobe is installed, which creates missing
+    ones when a program asks for them. ``xids``: since the driver was loaded and the GPU was reset; None where the
+    kernel's log cannot be read.
+    """
+
+    driven: List[str] = []
+    nodes: Optional[List[str]] = None
+    xids: Optional[List[XidFacts]] = None
+
+
 # ---- our own records -----------------------------------------------------------------------------------------------
 
 
@@ -552,6 +583,8 @@ class VerifiedFacts(NamedTuple):
 
     ``origin``, ``repository`` and ``companions`` are those of the driver whose deciding packages have these versions
     (``origin_of``), with the package sources of this digest (``sources``).
+    ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
+    since boot. ``persistent``: GPUs that the persistence daemon had open. ``xids``: of the first release, not used.
     """
 
     ok: bool
@@ -572,6 +605,8 @@ class VerifiedFacts(NamedTuple):
     origin_of: Dict[str, str] = {}
     companions: Dict[str, List[str]] = {}
     sources: str = ""
+    logged: float = 0.0
+    persistent: Optional[int] = None
 
 
 class Facts(NamedTuple):
@@ -593,6 +628,7 @@ class Facts(NamedTuple):
     verified: Optional[VerifiedFacts] = None
     upgrade: Optional[UpgradeJournal] = None
     drained: bool = False
+    health: Optional[HealthFacts] = None
 
     @property
     def cudnn_versions(self) -> Optional[str]:

@@ -66,13 +66,26 @@ def bound_driver(host: Host, directory: str) -> Optional[str]:
     return target.rstrip("/").rpartition("/")[2] if target else None
 
 
-def vgpu(host: Host, address: str) -> Optional[str]:
+def read_config(host: Host, address: str) -> bytes:
+    """The configuration space, b"" where it cannot be read."""
+    return host.read_bytes("%s/%s/config" % (SYSFS, address)) or b""
+
+
+def is_silent(space: bytes) -> bool:
+    """True if a function does not answer: reads of what is not on the bus give ones (PCI Express, Unsupported Request).
+
+    All of ids, revision and header type: the ids alone read as ones in an SR-IOV virtual function too. The kernel wakes
+    a sleeping device before it reads (pci_config_pm_runtime_get), and what it cannot read is empty.
+    """
+    return len(space) >= 64 and space[:4] == b"\xff" * 4 and space[8:15] == b"\xff" * 7
+
+
+def vgpu(space: bytes) -> Optional[str]:
     """Driver version of the host of a virtual GPU ("" where it is not shown), None for a physical GPU.
 
     A guest of NVIDIA vGPU sees the GPU's own device id. It has a vendor capability that begins with "VF", whose record
     0 is the version (NVIDIA's k8s-device-plugin, internal/vgpu, reads it the same way).
     """
-    space = host.read_bytes("%s/%s/config" % (SYSFS, address)) or b""
     if len(space) < 256 or not space[0x06] & 0x10:
         return None
     place = space[0x34]

@@ -10,10 +10,10 @@ from ..base import records, versions
 from ..base.host import Host
 from ..facts import driver
 from ..facts.model import Facts, GpuProcess, ModuleFacts
-from ..plan import compose, verification
+from ..plan import compose, health, verification
 from ..plan import upgrade as plan_upgrade
 from ..plan.driver import boot_module, parameters
-from ..plan.model import REBOOT, DriverChoice
+from ..plan.model import REBOOT, DriverChoice, Refusal
 from . import decide
 
 SOUND, DRIFT, REFUSED, NO_GPU = "ok", "drift", "refused", "no_gpu"
@@ -83,7 +83,7 @@ def collect_audit_facts(host: Host, facts: Facts) -> AuditFacts:
 def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[str, object]:
     """Return the host's state, its checks, who holds its GPUs, and its columns of the table."""
     checks = all_checks(facts, decided, more) if decided.gpu_host else lost_gpu_checks(facts)
-    refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
+    refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in settings_refusals(decided)]
     return {
         "state": state_of(decided, checks),
         "why": refusals or ["%s: %s" % (check.name, check.why) for check in checks if check.ok is False],
@@ -96,9 +96,14 @@ def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[s
     }
 
 
+def settings_refusals(decided: compose.Plan) -> List[Refusal]:
+    """Return the refusals without those of lost GPUs: these are not what was requested, but how the host is now."""
+    return [one for one in decided.refusals if one.code != health.LOST]
+
+
 def state_of(decided: compose.Plan, checks: List[AuditCheck]) -> str:
     """Return the state of the host: ok, drift, refused or no_gpu."""
-    if decided.refusals:
+    if settings_refusals(decided):
         return REFUSED
     if not decided.gpu_host and not checks:
         return NO_GPU
@@ -108,12 +113,24 @@ def state_of(decided: compose.Plan, checks: List[AuditCheck]) -> str:
 def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[AuditCheck]:
     chosen = decided.choices.driver
     if chosen is None:
-        return [AuditCheck("driver", None, module_text(facts.driver.on_disk), False, decided.summary)]
-    checks = [check_disk(facts, decided, chosen), check_loaded(facts, chosen), check_userspace(facts, chosen)]
+        return health_checks(facts) + [
+            AuditCheck("driver", None, module_text(facts.driver.on_disk), False, decided.summary)
+        ]
+    checks = health_checks(facts)
+    checks += [check_disk(facts, decided, chosen), check_loaded(facts, chosen), check_userspace(facts, chosen)]
     checks += check_fabric_manager(facts, decided)
     checks += check_parameters(facts, decided) + check_groups(facts, decided)
     checks += [check_holds(facts, decided), check_next_boot(facts, chosen, more), check_reboot(facts, decided, more)]
     return checks + [check_verified(facts, decided)]
+
+
+def health_checks(facts: Facts) -> List[AuditCheck]:
+    """Report what the last verification did not see: GPUs that do not answer, and Xids."""
+    found = health.findings(facts)
+    if not found:
+        return []
+    why = " ".join("%s. Remedy: %s." % (one.message, one.remedy) for one in found).rstrip(".")
+    return [AuditCheck("gpus", "healthy", compose.gpus_text(facts.base), False, why)]
 
 
 def lost_gpu_checks(facts: Facts) -> List[AuditCheck]:
@@ -276,6 +293,8 @@ def check_reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Audit
 def check_verified(facts: Facts, decided: compose.Plan) -> AuditCheck:
     """The last verification must be of this boot, these versions and these settings."""
     record = facts.verified
-    why = verification.reason_to_verify(facts, decided.digest) or ""
+    why = verification.outdated(facts, decided.digest) or ""
+    if not why and health.findings(facts):
+        why = "what gpus reports is newer than the last verification"
     found = "%s %s" % (record.driver, record.time) if record and record.ok else None
     return AuditCheck("verified", module_text(facts.driver.loaded), found, not why, why)

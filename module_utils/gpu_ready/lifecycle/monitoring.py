@@ -9,13 +9,13 @@ from ..base import managed_files, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..driver import service
-from ..monitor import containers, kernel_log, metrics, node, nvlink, nvml, textfile, worker
+from ..monitor import containers, kernel_log, kmsg, metrics, node, nvlink, nvml, textfile, worker
 from ..monitor import service as monitor_service
 from ..packaging import select
 from ..system import monitoring_files as files
 from . import revert
 
-SOURCES = (containers, kernel_log, metrics, node, nvlink, nvml, monitor_service, textfile, worker)
+SOURCES = (containers, kernel_log, kmsg, metrics, node, nvlink, nvml, monitor_service, textfile, worker)
 """The program: what this module travels with is written to the host as it is."""
 LIMIT = 120.0
 

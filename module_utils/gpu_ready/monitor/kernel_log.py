@@ -1,23 +1,19 @@
-"""Counts Xids and SXids of the kernel's log, from /dev/kmsg (Documentation/ABI/testing/dev-kmsg of Linux).
+"""Counts Xids and SXids of the kernel's log.
 
-Each read returns one record, "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;MESSAGE". The sequence number keeps a restart of the
-service from counting a message twice; the counts are kept in /run, which a boot empties as it empties the log.
+The sequence number of a record keeps a restart of the service from counting a message twice; the counts are kept in
+/run, which a boot empties as it empties the log.
 """
 
 import contextlib
-import errno
 import json
 import os
-import re
 import time
 from typing import Dict, NamedTuple, Optional
 
-KMSG = "/dev/kmsg"
+from . import kmsg
+
 STATE = "/run/gpu-ready-monitoring/xids.json"
 MOST_COUNTERS = 1024
-MOST_RECORDS = 100000
-"""Records of one pass; a log that is written faster than it is read does not hold up the sample."""
-XID = re.compile(r"(?:^|[^A-Za-z])(S?Xid) \((?:PCI:)?\s?([0-9A-Fa-f:.]{7,20})[^)]{0,40}\):\s*(\d{1,6})(?!\d)")
 
 
 class Xids(NamedTuple):
@@ -30,7 +26,7 @@ class Xids(NamedTuple):
 class KernelLog:
     """``xids``: as far as the log went back at the first start. ``followed``: what was logged before has been read."""
 
-    def __init__(self, path: str = KMSG, state: str = STATE) -> None:
+    def __init__(self, path: str = kmsg.KMSG, state: str = STATE) -> None:
         self.path = path
         self.state = state
         self.next = 0
@@ -64,39 +60,42 @@ class KernelLog:
         before = self.next
         if self.handle is None:
             self.open()
-        for _ in range(MOST_RECORDS if self.handle is not None else 0):
+        for _ in range(kmsg.MOST_RECORDS if self.handle is not None else 0):
             record = self.read_record()
-            if record is None:
+            if not record:
                 break
-            self.count(record.decode("utf-8", "replace"))
+            self.count(record)
         self.followed = self.followed or self.handle is not None
         if self.next != before:
             self.save()
 
     def read_record(self) -> Optional[bytes]:
-        """The next record, None at the end. EPIPE: records were overwritten, the next read has the oldest left."""
+        """The next record. A log that ends, as no device does, is opened again: it may have grown."""
         assert self.handle is not None
-        while True:
-            try:
-                return os.read(self.handle, 8192) or None
-            except BlockingIOError:
-                return None
-            except OSError as error:
-                if error.errno != errno.EPIPE:
-                    os.close(self.handle)
-                    self.handle = None
-                    return None
+        try:
+            record = kmsg.read_record(self.handle)
+            ended = record == b""
+        except OSError:
+            record, ended = None, False
+            self.close()
+        if ended:
+            self.close()
+            self.open()
+        return record
 
-    def count(self, record: str) -> None:
-        head, _, message = record.partition(";")
-        fields = head.split(",")
-        if len(fields) < 3 or not (fields[1] + fields[2]).isdigit() or int(fields[1]) < self.next:
+    def close(self) -> None:
+        if self.handle is not None:
+            os.close(self.handle)
+            self.handle = None
+
+    def count(self, record: bytes) -> None:
+        found = kmsg.split_record(record)
+        if found is None or found[0] < self.next:
             return
-        self.next = int(fields[1]) + 1
-        when = int(time.time() if self.followed else recorded_at(int(fields[2])))
-        for kind, address, number in XID.findall(message.split("\n")[0]):
-            place = address.lower() if "." in address else address.lower() + ".0"  # as the PCI bus has it
-            key = "%s %d %s" % (kind, int(number), place)
+        self.next = found[0] + 1
+        when = int(time.time() if self.followed else recorded_at(found[1]))
+        for kind, address, number in kmsg.XID.findall(found[2]):
+            key = "%s %d %s" % (kind, int(number), kmsg.place(address))
             if key in self.xids.counts or len(self.xids.counts) < MOST_COUNTERS:
                 self.xids.counts[key] = self.xids.counts.get(key, 0) + 1
                 self.xids.times[key] = when

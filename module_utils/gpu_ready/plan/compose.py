@@ -12,7 +12,7 @@ from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import dcgm, in_use, monitoring, node_exporter, parts, repository, verification
+from . import dcgm, health, in_use, monitoring, node_exporter, parts, repository, verification
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -77,8 +77,9 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     managed = managed_host(facts.base.managed_by, always=True)
     if managed and settings.nvidia_driver_source != "none":
         return Plan(True, managed.message, refusals=[managed])
+    lost = health.refusals(facts) if part in ("", parts.DRIVER, parts.VERIFY) else []
     if not facts.base.served_gpus:
-        return Plan(False, nothing_to_do(facts))
+        return Plan(False, "; ".join(one.message for one in lost) or nothing_to_do(facts), refusals=lost)
     unknown_kubelet = kubernetes.unknown_kubelet(facts, settings)
     settings = kubernetes.resolve_engines(facts, settings)
     driven = driver.decide(facts, settings, NO_CHOICES)
@@ -119,7 +120,9 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
             node_exporter.decide_removal(facts, settings),
             dcgm.decide(facts, settings, choices),
         ]
-    refusals = unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
+    refusals = (
+        lost + unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
+    )
     warnings = treat_as_warnings(facts, settings.gpu_ready_treat_as)
     warnings += [warning for decision in decisions for warning in decision.warnings]
     contradictions: List[Refusal] = []

@@ -3,11 +3,18 @@
 from typing import Optional
 
 from ..facts.model import Facts
+from . import health
 from .driver import boot_module
 
 
 def reason_to_verify(facts: Facts, digest: str) -> Optional[str]:
-    """Return why a new verification is due; None if the record is of this boot, these versions and this digest."""
+    """Return why a new verification is due; None if the record is of this state and nothing contradicts it now."""
+    found = health.findings(facts)
+    return outdated(facts, digest) or "; ".join(one.message for one in found) or None
+
+
+def outdated(facts: Facts, digest: str) -> Optional[str]:
+    """Return how the state differs from the recorded one; None if it is of this boot, these versions, this digest."""
     record = facts.verified
     if not record:
         return "this host was never verified"

@@ -11,6 +11,7 @@ from ..diagnostics import kernel_log, xid
 from ..facts import collect, driver_origin, verified
 from ..facts.model import VerifiedFacts
 from ..plan.model import VerifyExpectation
+from ..system import kernel_messages
 from . import compute, frameworks, nvml, requirement
 from . import container as containers
 from .checks import Check, failure_message
@@ -62,37 +63,24 @@ def query_fabric_manager(host: Host, installed: Mapping[str, str]) -> FabricMana
     return FabricManager(state if version or state == "active" else None, version)
 
 
-def read_kernel_log(host: Host) -> Optional[str]:
-    """The kernel's log of this boot; None if no program prints it."""
-    for argv in (
-        ["dmesg"],
-        ["journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output", "short-monotonic"],
-    ):
-        result = host.run(argv, timeout=30.0)
-        if result.rc == 0:
-            return result.out
-    return None
-
-
-def known_xids(record: Optional[VerifiedFacts], boot_id: Optional[str]) -> Dict[str, int]:
-    """Xids that an earlier successful verification of this boot counted."""
-    return dict(record.xids) if record and record.boot_id == boot_id else {}
+def logged_before(record: Optional[VerifiedFacts], boot_id: Optional[str]) -> float:
+    """Up to where an earlier successful verification of this boot has read the kernel's log."""
+    return record.logged if record and record.boot_id == boot_id else 0.0
 
 
 def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOptions) -> Verification:
     """Verify a host. ``digest``: of the desired state that a success confirms."""
     facts = collect.collect(host)
     answer = nvml.query(host)
-    log = read_kernel_log(host)
-    serious = None if log is None else xid.serious_xids(xid.parse_xids(log))
-    known = known_xids(facts.verified, facts.base.boot_id)
+    log = kernel_messages.read(host, 30.0)
+    before = logged_before(facts.verified, facts.base.boot_id)
     evidence = Evidence(
         facts,
         expect,
         answer,
         smi=host.which("nvidia-smi"),
         devices=options.devices,
-        xids=None if serious is None else xid.new_xids(serious, known),
+        xids=None if log is None else xid.serious_xids(xid.parse_xids(log, before)),
         kernel=kernel_log.explain_start(log or ""),
     )
     if expect.persistence:
@@ -104,8 +92,8 @@ def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOp
         evidence = evidence._replace(compute=computed, mig=compute.query_mig(host, computed, answer.gpus))
     evidence = run_containers(host, evidence, options)
     verdict = judge_evidence(evidence)
-    counted = xid.count_xids(serious or []) if verdict.ok else known
-    return Verification(evidence, verdict, build_record(evidence, digest, verdict, counted))
+    logged = kernel_messages.newest(log or "") if verdict.ok else before
+    return Verification(evidence, verdict, build_record(evidence, digest, verdict, logged))
 
 
 def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Evidence:
@@ -137,7 +125,7 @@ def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Ev
     )
 
 
-def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[str, int]) -> VerifiedFacts:
+def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: float) -> VerifiedFacts:
     """The outcome with the state of the host to which it applies."""
     facts = evidence.facts
     return VerifiedFacts(
@@ -152,7 +140,8 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, xids: Dict[s
         addresses=sorted(gpu.address for gpu in facts.base.gpus),
         digest=digest,
         runtime=evidence.expect.mode,
-        xids=xids,
+        logged=logged,
+        persistent=facts.driver.persistence.held,
         checks=check_results(verdict.checks),
         origin=facts.driver.origin,
         repository=facts.driver.repository,

@@ -15,7 +15,7 @@ from ...catalog import model as catalog
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import FABRIC_MODULES, Facts, ModuleFacts
-from .. import repository
+from .. import health, repository
 from ..model import Choices, Decision, DriverChoice, FileDiff, Notice, PackageTarget, Refusal, ServicesChoice, Step
 from .model import ServiceParams, UmadParams
 from .offers import is_offered
@@ -205,11 +205,13 @@ def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool
         return []
     reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
     if fits_driver(facts, driver, name) and known.running:
-        off = known.off and not known.own
+        released = health.persistence_released(facts)
+        off = (known.off or bool(released)) and not known.own
         if not (off or needs_hold(facts, name, hold)):
             return []
         reason = "an unattended upgrade could leave persistence daemon and driver at different versions"
-        reason = "the persistence daemon runs with persistence mode off" if off else reason
+        reason = "the persistence daemon runs with persistence mode off" if known.off and off else reason
+        reason = released if released and off else reason
     params = service_params(facts, driver, name, PERSISTENCED, hold)
     return [Step("nvidia_driver.persistenced", reason, params=params)]
 

@@ -202,6 +202,24 @@ def test_one_lost_gpu_is_reported_once() -> None:
     assert [one.address for one in health.findings(others)] == BOTH
 
 
+@pytest.mark.parametrize(
+    ("phase", "refused"),
+    [("switching", False), ("going_back", False), ("stuck", False), ("back", True), ("done", True), ("draining", True)],
+)
+def test_an_upgrade_in_its_middle_is_rolled_back_in_spite_of_a_lost_gpu(phase: str, refused: bool) -> None:
+    """The new driver may have lost it."""
+    facts = having(with_gpu(silent=True)(ready()), upgrade={"phase": phase, "to": "580", "since": 1})
+    decided = goldens.decide(facts)
+    assert ([one.code for one in decided.refusals] == [health.LOST]) is refused
+    assert refused or [step.id for step in decided.steps] == ["gpu_verify.verify"]
+
+
+def test_no_more_than_the_newest_xids_are_reported() -> None:
+    many = [XidFacts(48, SECOND, VERIFIED_AT + number) for number in range(1, 1000)]
+    facts = ready()._replace(health=HealthFacts(BOTH, None, many))
+    assert len(health.findings(facts)) == health.MOST
+
+
 def test_other_refusals_are_still_refusals_of_the_audit() -> None:
     facts = with_gpu(silent=True)(ready())
     decided = compose.plan(facts, settings(nvidia_driver_branch="999"))

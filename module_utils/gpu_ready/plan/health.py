@@ -6,6 +6,7 @@ A verification is a memory of its time. A finding is something that it did not s
 from typing import Dict, List, NamedTuple, Optional
 
 from ..facts.model import FOREIGN_DRIVERS, Facts, HealthFacts, VerifiedFacts, XidFacts
+from ..upgrade.model import GOING_BACK, STUCK, SWITCHING
 from .model import Refusal
 
 LOST = "gpu_lost"
@@ -14,6 +15,8 @@ REBOOT = "drain and reboot the host; if it returns, check power, slot and the GP
 VERIFY = "run site.yml, which verifies the host again and says what is wrong"
 REPORTED = (48, 63, 64, 74, 79, 92, 94, 95, 154)
 """Xids after which a GPU is verified again, beside those that fail a verification (critical ones of the catalog)."""
+MOST = 32
+"""Xids that are reported, the newest ones."""
 NOT_BACK = ("lost", "lost_link")
 """Classes of the catalog whose Xids only a reboot ends."""
 
@@ -39,7 +42,12 @@ def findings(facts: Facts) -> List[Finding]:
 
 
 def refusals(facts: Facts) -> List[Refusal]:
-    """Return why nothing is changed on a host with a lost GPU: its steps would hang or fail, and restart other work."""
+    """Return why nothing is changed on a host with a lost GPU: its steps would hang or fail, and restart other work.
+
+    An upgrade in its middle goes on: the new driver may be the cause, and its turn ends with a rollback.
+    """
+    if facts.upgrade is not None and facts.upgrade.phase in (SWITCHING, GOING_BACK, STUCK):
+        return []
     return [Refusal(LOST, one.message, one.remedy) for one in findings(facts) if one.lost]
 
 
@@ -117,6 +125,7 @@ def reported_xids(facts: Facts, health: HealthFacts, known: List[str]) -> List[F
     new = [one for one in health.xids or [] if one.time > since and (one.switch or one.address in ours)]
     if not new:
         return []
+    new = new[-MOST:]
     from ..diagnostics import message_table, messages_data, xid  # here: few hosts need them
 
     found: List[Finding] = []

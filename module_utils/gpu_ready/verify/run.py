@@ -92,7 +92,7 @@ def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOp
         evidence = evidence._replace(compute=computed, mig=compute.query_mig(host, computed, answer.gpus))
     evidence = run_containers(host, evidence, options)
     verdict = judge_evidence(evidence)
-    logged = kernel_messages.newest(log or "") if verdict.ok else before
+    logged = max(before, kernel_messages.newest(log or "")) if verdict.ok else before
     return Verification(evidence, verdict, build_record(evidence, digest, verdict, logged))
 
 

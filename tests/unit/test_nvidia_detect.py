@@ -29,6 +29,10 @@ def read(text: str) -> dict[str, Any]:
         ("kmod-nvidia-open\nkmod-nvidia-580xx\n", (None, None, None)),
         (P40 + "This device does not appear to be supported at present\n", (None, None, None)),
         ("No NVIDIA devices were found.\n", (None, None, None)),
+        # Answers without the lines of their cards: each counts.
+        (NEEDS.format("legacy 580.xx", "kmod-nvidia-580xx"), ("580xx", "580.xx", "kmod-nvidia-580xx")),
+        (NEEDS.format("legacy 580.xx", "kmod-nvidia-580xx") + NEEDS.format("current 550.144.03", "kmod-nvidia"),
+         (None, None, None)),
     ],
 )  # fmt: skip
 def test_elrepo(text: str, answer: tuple[str | None, ...]) -> None:

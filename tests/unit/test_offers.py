@@ -91,7 +91,7 @@ def test_what_is_installed_needs_no_source() -> None:
 @pytest.mark.parametrize(
     "past", ["cuda-repository-removed", "cuda-repository-removed-el9", "local-repository-without-persistenced"]
 )
-def test_the_rest_of_the_plan_goes_on_without_the_persistence_daemon(past: str) -> None:
+def test_the_rest_is_planned_without_the_persistence_daemon(past: str) -> None:
     plan = decide(adopted(past))
     actions = [step.id for step in plan.steps]
     assert not plan.refusals and "nvidia_driver.persistenced" not in actions

@@ -189,6 +189,8 @@ def test_an_operators_archive_is_placed_unless_exactly_it_is_installed() -> None
     first = decide(facts, "12.9", **request)
     assert [step.id for step in first.steps] == ["cudnn.install"]
     assert [warning.code for warning in first.warnings] == ["cudnn_unknown"]
+    # Its version is not known before it is unpacked: the plan names the checksum.
+    assert first.choice is not None and first.choice.versions == {"12.9": "sha256:" + "a" * 64}
     found = seen("6.0.21", "6.0.21", True)._replace(origin="sha256:" + "a" * 64)
     facts = having(facts, cudnn={"12.9": found})
     second = decide(facts, "12.9", **request)

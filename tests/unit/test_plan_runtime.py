@@ -122,6 +122,7 @@ def test_the_default_runtime_is_set_only_on_request() -> None:
     (step,) = decide(engine(text=other, info=KNOWN), toolkit(), default=True).steps
     assert todo(step)["activation"] == "reload"
     assert '"default-runtime": "nvidia"' in step.diff[0].after
+    assert "daemon.json gets default-runtime" in step.why
 
 
 CDI_ARGS = ["--device", "nvidia.com/gpu=all"]
@@ -456,6 +457,27 @@ def test_an_abandoned_product_is_refused(packages: list[str], legacy: Any, given
     decision = switched(at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", **given_settings)
     assert [refusal.code for refusal in decision.refusals] == [code]
     assert decision.steps == []
+
+
+@pytest.mark.parametrize(
+    ("packages", "services", "left", "warnings"),
+    [
+        (["nvidia-docker"], ["nvidia-docker"], True, []),
+        (["nvidia-docker2"], [], False, ["legacy_conffile"]),
+        (["nvidia-docker", "nvidia-docker2"], ["nvidia-docker"], True, ["legacy_conffile"]),
+    ],
+)
+def test_only_the_service_of_nvidia_docker_1_is_stopped(
+    packages: list[str], services: list[str], left: bool, warnings: list[str]
+) -> None:
+    legacy: Any = PLUGIN if "nvidia-docker" in packages else {"plugin": None, "volumes": [], "containers": []}
+    part = toolkit(legacy=legacy)
+    decision = switched(
+        at(engine(text=NVIDIA, info=KNOWN), part, packages), "toolkit", nvidia_container_runtime_migrate=True
+    )
+    params = todo(decision.steps[0])
+    assert (params["packages"], params["services"], bool(params["left"])) == (packages, services, left)
+    assert [warning.code for warning in decision.warnings if warning.code == "legacy_conffile"] == warnings
 
 
 @pytest.mark.parametrize("path", ["nvidia-container-runtime", "/usr/bin/nvidia-container-runtime"])

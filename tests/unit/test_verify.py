@@ -464,3 +464,35 @@ def test_a_host_without_any_gpu_is_not_verified() -> None:
     judged = verdict.judge_evidence(in_container([])(evidence))
     assert not judged.ok
     assert "no NVIDIA GPU" in checks.failure_message(judged.checks)
+
+
+# ---- the whole verification -----------------------------------------------------------------------------------------
+
+SMI = "0, GPU-1, Tesla T4, 00000000:3B:00.0, 580.95.05\n"
+
+
+@pytest.mark.parametrize(("asked", "usable", "computes"), [(True, True, 1), (False, True, 0), (True, False, 0)])
+def test_a_computation_is_made_only_where_it_is_asked_for_and_the_gpus_answer(
+    asked: bool, usable: bool, computes: int
+) -> None:
+    """gpu_verify_compute: false is for GPUs that a long job uses exclusively."""
+    smi = Result(0, SMI, "") if usable else Result(9, "", "NVIDIA-SMI has failed")
+    host = RecordedHost(programs={tuple(nvml.QUERY): smi})
+    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=asked))
+    made = [argv for argv in host.asked if [*argv[1:]] == compute.program()]
+    assert len(made) == computes
+    assert (done.evidence.compute is None) is not bool(computes)
+    assert done.record.digest == "digest" and not done.verdict.ok
+
+
+@pytest.mark.parametrize(
+    ("printed", "words"), [("", r"\(no output\)"), ("volume is missing\n", r"\(volume is missing\)")]
+)
+def test_a_helper_that_fails_is_named_with_what_it_printed(printed: str, words: str) -> None:
+    helper = "/usr/local/bin/gpu-docker-args"
+    desired = expect("native")
+    assert desired.runtime is not None
+    desired = desired._replace(runtime=desired.runtime._replace(helper=helper))
+    host = RecordedHost(programs={(helper, "all"): Result(1, "", printed)})
+    with pytest.raises(verify_container.VerifyError, match=rf"{helper}: it printed no arguments for docker {words}"):
+        verify_container.docker_args(host, desired, "all", GPUS)

@@ -18,6 +18,7 @@ PROGRAMS = {
     "yum": ("/usr/bin/yum", ""),
 }
 """Program and link by form (dnf(8): /usr/bin/dnf is a link on all that have it)."""
+ASKED = r"dpkg-query -W -f ${Package}\t${Version}\t${db:Status-Status}\t${db:Status-Want}\n"
 WITHOUT = "-o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=-"
 ANSWERED = "Installing:\n new x86_64 1-1 r 1 k\nOperation aborted.\n"
 
@@ -94,7 +95,7 @@ VERBS: list[tuple[str, Callable[[Any], object], dict[str, list[str]]]] = [
         "install what was planned",
         lambda one: one.apply_change("x", [["install", "a"], ["remove", "b"]], Simulation({}, [])),
         {
-            "apt": ["apt-get * install a", "apt-get * remove b"],
+            "apt": [ASKED, "apt-get * install a", "apt-get * remove b"],  # to undo it if it fails
             "dnf": ["/usr/bin/dnf -y install a", "/usr/bin/dnf -y remove b"],
             "dnf5": ["/usr/bin/dnf -y install a", "/usr/bin/dnf -y remove b"],
             "yum": ["/usr/bin/yum -y install a", "/usr/bin/yum -y remove b"],

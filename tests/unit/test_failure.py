@@ -247,7 +247,7 @@ def test_a_command_of_the_unit_that_failed_is_named_with_its_file(shown: str, wo
     paths = f"FragmentPath={UNIT}\nDropInPaths={DROP_IN}\n"
     host = RecordedHost(
         files={
-            UNIT: "[Service]\nExecStart=/usr/bin/dockerd\nExecStartPost=+/opt/check  --all \"now\"\n",
+            UNIT: '[Service]\nExecStart=/usr/bin/dockerd\nExecStartPost=+/opt/check  --all "now"\n',
             DROP_IN: "[Service]\n#ExecStartPre=/usr/bin/elsewhere\nExecStartPre=/bin/false\n",
         },
         programs={

@@ -283,7 +283,7 @@ def refuse(work: Removal) -> None:
 
 def test_the_drivers_own_services_do_not_keep_it(tmp_path: Path) -> None:
     host, directory = in_use({"modules": {"nvidia": {}}}, tmp_path)
-    host.files["/proc/42/comm"] = "nvidia-persiste\n"
+    host.files["/proc/42/cgroup"] = "0::/system.slice/nvidia-persistenced.service\n"
     host.sockets["/run/docker.sock", "/containers/json"] = "[]"
     assert [action.words for action in drivers.find_modules(Removal(host, directory))] == ["unload nvidia"]
 

@@ -73,3 +73,9 @@ class PaperHost(Host):
 
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
         return None
+
+    def open_device(self, path: str) -> Optional[int]:
+        return None
+
+    def close_device(self, handle: Optional[int]) -> None:
+        pass

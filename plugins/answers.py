@@ -14,6 +14,7 @@ import contextlib
 import importlib.util
 import json
 import math
+import re
 import resource
 import signal
 import sys
@@ -32,7 +33,9 @@ MEMORY = 256 * 2**20
 CHECK_EVERY = 0.1
 """Seconds of processor time between two looks at the memory: reading takes processor time, waiting does not."""
 OUTPUT = 16 * 2**20
-"""Maximum number of characters that a module prints; a plan has about 20,000."""
+"""Maximum number of characters that a module prints which collects facts: they may be megabytes."""
+SMALL = 4 * 2**20
+"""Of any other module: an uninstallation of 10,000 files prints 0.6 million."""
 TEXT = 2**20
 """Maximum number of characters of one text."""
 VALUES = 1_000_000
@@ -42,12 +45,43 @@ DEPTH = 32
 NUMBER = 2**64
 """Maximum absolute value of a number; NVML and the kernel have counters of 64 bits, and -1 in them for "unknown"."""
 
+ENTRIES = 10_000
+"""Maximum number of entries of a list or a mapping in a named field: paths, packages, steps."""
+MOST_WARNINGS = 10
+"""Warnings, and deprecations, of one answer that are shown: honest ones have one or two."""
+
 Shape = Any
 """str, int, float, bool, dict or list: the type. [s]: a list of s. (s, None): s or null. {"*": s}: a mapping of texts
-to s. {"name": s, "name?": s}: a mapping with these keys, the second one optional; it may have more."""
+to s. {"name": s, "name?": s}: a mapping with these keys, the second one optional; it may have more. Text(n): below."""
 
-TEXTS = [str]
-OPTIONAL = (str, None)
+
+class Text:
+    """A text that is cut after so many characters. Without ``lines`` it is one line: line breaks become blanks.
+
+    A second line of what is one by contract could look like a line of another host.
+    """
+
+    def __init__(self, most: int, lines: bool = False) -> None:
+        self.most, self.lines = most, lines
+
+    def fit(self, text: str) -> str:
+        fitting = text if self.lines else LINE_BREAK.sub(" ", text)
+        return fitting if len(fitting) <= self.most else fitting[: self.most - len(CUT)] + CUT
+
+
+class Few(list[Shape]):
+    """A list like [s], of what people read."""
+
+    most = 2000
+
+
+LINE_BREAK = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+"""What ends a line for str.splitlines()."""
+CUT = " ..."
+WORD, LINE, MESSAGE = Text(200), Text(4096), Text(20_000, lines=True)
+"""A state, name or version; a reason, command or path (PATH_MAX of Linux); what a program printed."""
+TEXTS = [LINE]
+OPTIONAL = (LINE, None)
 CONTENT = (str, dict, None)
 DIFFERENCE = {
     "before?": CONTENT,
@@ -57,9 +91,9 @@ DIFFERENCE = {
     "prepared?": str,
 }
 JOURNAL = {
-    "phase": str,
+    "phase": WORD,
     "time?": int,
-    "reason?": str,
+    "reason?": LINE,
     "touched?": bool,
     "from?": (dict, None),
     "to?": OPTIONAL,
@@ -68,46 +102,56 @@ JOURNAL = {
     "rollout?": int,
     "fetched?": (dict, None),
 }
-INSTALLER = {"version": OPTIONAL, "source": str, "sha256?": str, "sha256_url?": str}
+INSTALLER = {"version": OPTIONAL, "source": LINE, "sha256?": WORD, "sha256_url?": LINE}
 UPGRADE = {
-    "state": str,
+    "state": WORD,
     "opened": bool,
     "touched": bool,
     "staged": bool,
     "from": OPTIONAL,
     "to": OPTIONAL,
-    "way": str,
-    "why": str,
-    "refusal": str,
-    "installed": ({"version": str, "branch": str, "source": str, "packages": TEXTS}, None),
+    "way": WORD,
+    "why": LINE,
+    "refusal": LINE,
+    "installed": ({"version": WORD, "branch": WORD, "source": LINE, "packages": TEXTS}, None),
     "journal": (JOURNAL, None),
-    "back": ({"nvidia_driver_packages": TEXTS, "nvidia_driver_source": str, "nvidia_driver_version": str}, None),
+    "back": ({"nvidia_driver_packages": TEXTS, "nvidia_driver_source": LINE, "nvidia_driver_version": LINE}, None),
     "installer": (INSTALLER, None),
     "drained": bool,
 }
 PLAN = {
     "gpu_host": bool,
     "converged": bool,
-    "summary": str,
+    "summary": LINE,
     "choice": {"*": dict},
-    "refusals": [{"message": str, "remedy": str}],
-    "warnings": [{"message": str, "remedy": str}],
-    "steps": [{"id": str, "role": str, "action": str, "why": str, "disruption": str, "verify_after": bool}],
-    "digest": str,
+    "refusals": Few([{"code?": WORD, "message": LINE, "remedy": LINE}]),
+    "warnings": Few([{"code?": WORD, "message": LINE, "remedy": LINE}]),
+    "steps": Few([{"id": WORD, "role": WORD, "action": WORD, "why": LINE, "disruption": WORD, "verify_after": bool}]),
+    "digest": WORD,
 }
 ROW = {"*": OPTIONAL}
-CHECK = {"name": str, "ok": (bool, None), "found": OPTIONAL}
+CHECK = {"name": WORD, "ok": (bool, None), "found": OPTIONAL}
+AUDITED = {**CHECK, "desired?": OPTIONAL, "why?": LINE}
+VERIFIED = {**CHECK, "expected?": LINE, "cause?": LINE, "remedy?": LINE}
+HOLDER = {
+    "pid": int,
+    "name": WORD,
+    "container?": OPTIONAL,
+    "command?": LINE,
+    "service?": bool,
+    "job?": OPTIONAL,
+}
 AUDIT = {
-    "state": str,
-    "why": TEXTS,
-    "checks": [CHECK],
-    "holders": [dict],
-    "steps": TEXTS,
-    "warnings": list,
-    "summary": str,
+    "state": WORD,
+    "why": Few(TEXTS),
+    "checks": Few([AUDITED]),
+    "holders": Few([HOLDER]),
+    "steps": Few(TEXTS),
+    "warnings": Few(TEXTS),
+    "summary": LINE,
     "row": ROW,
 }
-WAITING = {"done?": bool, "waiting?": str, "deadline?": float, "remaining_s?": int}
+WAITING = {"done?": bool, "waiting?": LINE, "deadline?": float, "remaining_s?": int}
 ANSWERS: dict[str, dict[str, Shape]] = {
     "gpu_audit": {"audit": AUDIT},
     "gpu_cdi_spec": {"devices?": TEXTS},
@@ -117,26 +161,26 @@ ANSWERS: dict[str, dict[str, Shape]] = {
     "gpu_cuda_toolkit_default": {"target?": OPTIONAL, "kept_by?": OPTIONAL},
     "gpu_cudnn_archive": {"versions?": {"*": OPTIONAL}, "removed?": TEXTS},
     "gpu_daemon_json": {"keys?": TEXTS, "activation?": OPTIONAL, "backup?": OPTIONAL, "validated?": (bool, None)},
-    "gpu_dkms": {"damaged?": list, "modules?": list},
+    "gpu_dkms": {"damaged?": TEXTS, "modules?": TEXTS},
     "gpu_drain_docker": {"containers?": TEXTS, **WAITING},
     "gpu_drain_journal": {"journal": {"*": dict}, "description": TEXTS},
     "gpu_drain_kubernetes": {"owned?": bool, "kept?": OPTIONAL, **WAITING},
     "gpu_drain_slurm": {"owned?": bool, "kept?": OPTIONAL, **WAITING},
     "gpu_driver_runfile": {"version?": OPTIONAL, "missing?": TEXTS, "needs_file?": bool, "removed?": TEXTS},
     "gpu_driver_volume": {"version?": OPTIONAL, "files?": TEXTS},
-    "gpu_files": {"paths?": list, "rebuilt?": bool},
+    "gpu_files": {"paths?": TEXTS, "rebuilt?": bool},
     "gpu_kernel_module": {
         "loaded_version?": OPTIONAL,
-        "modules?": list,
+        "modules?": TEXTS,
         "held_by?": OPTIONAL,
         "reboot_required?": bool,
-        "services?": list,
+        "services?": TEXTS,
     },
-    "gpu_kubernetes_labels": {"labels": {"*": str}, "gpus": TEXTS},
+    "gpu_kubernetes_labels": {"labels": {"*": LINE}, "gpus": TEXTS},
     "gpu_kubernetes_objects": {"objects?": TEXTS, "kept_for?": TEXTS},
-    "gpu_kubernetes_operator": {"server?": str, "refused?": {"*": str}},
-    "gpu_kubernetes_verify": {"nodes?": {"*": {"state": str, "message": str}}, **WAITING},
-    "gpu_lease": {"held_by?": str, "before?": str},
+    "gpu_kubernetes_operator": {"server?": LINE, "refused?": {"*": LINE}},
+    "gpu_kubernetes_verify": {"nodes?": {"*": {"state": WORD, "message": LINE}}, **WAITING},
+    "gpu_lease": {"held_by?": LINE, "before?": WORD},
     "gpu_monitoring": {"paths?": TEXTS},
     "gpu_node_facts": {"ansible_facts?": {"gpu_node": dict}},
     "gpu_node_plan": {
@@ -146,60 +190,64 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "row": ROW,
         "lines": TEXTS,
         "upgrade": UPGRADE,
-        "refusal": str,
-        "lease": str,
+        "refusal": MESSAGE,
+        "lease": WORD,
     },
     "gpu_nvidia_detect": {"packages?": TEXTS, "devices?": TEXTS},
     "gpu_packages": {
         "installed?": {"*": OPTIONAL},
-        "removed?": list,
-        "repaired?": list,
-        "held?": list,
-        "unheld?": list,
-        "streams?": dict,
-        "versions?": dict,
+        "removed?": TEXTS,
+        "repaired?": TEXTS,
+        "held?": TEXTS,
+        "unheld?": TEXTS,
+        "streams?": {"*": OPTIONAL},
+        "versions?": {"*": OPTIONAL},
     },
-    "gpu_repository": {"paths?": list},
+    "gpu_repository": {"paths?": TEXTS},
     "gpu_revert": {"packages?": TEXTS, "paths?": TEXTS},
     "gpu_service": {},
     "gpu_service_failure": {},
-    "gpu_uninstall": {"actions?": list, "stops?": list, "kept?": list, "reboot_required?": bool, "held_by?": OPTIONAL},
+    "gpu_uninstall": {
+        "actions?": TEXTS,
+        "stops?": TEXTS,
+        "kept?": TEXTS,
+        "reboot_required?": bool,
+        "held_by?": OPTIONAL,
+    },
     "gpu_upgrade_journal": {"journal": JOURNAL},
-    "gpu_upgrade_modules": {"record?": dict, "offered?": bool, "why?": str},
+    "gpu_upgrade_modules": {"record?": dict, "offered?": bool, "why?": LINE},
     "gpu_upgrade_stage": {
         "coming": TEXTS,
         "kept": TEXTS,
         "installers": TEXTS,
-        "alike": {"*": str},
-        "files": {"*": str},
+        "alike": {"*": LINE},
+        "files": {"*": LINE},
     },
-    "gpu_verify": {"verify": {"ok": (bool, None), "checks": [CHECK], "not_run": TEXTS}, "row?": ROW},
+    "gpu_verify": {"verify": {"ok": (bool, None), "checks": Few([VERIFIED]), "not_run": TEXTS}, "row?": ROW},
 }
 """What the answer of each module has if it did not fail. These values, and those of SHOWN, are all that is used."""
 
 SHOWN: dict[str, Shape] = {
-    "msg": str,
+    "msg": MESSAGE,
     "warnings": TEXTS,
-    "deprecations": [{"msg": str, "version": OPTIONAL}],
-    "exception": OPTIONAL,
-    "diff": (DIFFERENCE, [DIFFERENCE]),
-    "invocation": dict,
-    "module_stdout": str,
-    "module_stderr": str,
-    "stdout": str,
-    "stderr": str,
-    "stdout_lines": list,
-    "stderr_lines": list,
+    "deprecations": [{"msg": LINE, "version": OPTIONAL}],
+    "exception": (MESSAGE, None),
+    "diff": (DIFFERENCE, Few([DIFFERENCE])),
+    "module_stdout": MESSAGE,
+    "module_stderr": MESSAGE,
+    "stdout": MESSAGE,
+    "stderr": MESSAGE,
     "rc": (int, None),
     "another_run": bool,
     "last_step_running": bool,
 }
 """What any module may answer besides, most of it for Ansible to print: control characters in it are replaced."""
-RECORD = {"event": {"msg": str, "formatted_traceback?": OPTIONAL}, "version?": OPTIONAL}
+RECORD = {"event": {"msg": MESSAGE, "formatted_traceback?": (MESSAGE, None)}, "version?": OPTIONAL}
 """A warning, a deprecation or an exception as core 2.19 and newer serialize it
 (ansible/module_utils/_internal/_messages.py). Only its texts are used: Ansible makes no object of an answer."""
 SERIALIZED = "__ansible_"
 """How the keys begin by which Ansible makes objects of JSON."""
+COLLECTING = ("gpu_node_plan", "gpu_node_facts")
 LOOKING = ("gpu_node_plan", "gpu_audit")
 """Modules with which a run begins on a host."""
 WRONG = "the answer of this host to %s is not one that the module gives (%s), and nothing of it was used"
@@ -245,24 +293,26 @@ def accepted_values(shape: dict[str, Shape], answer: dict[str, Any]) -> dict[str
     kept: dict[str, Any] = {name: answer.get(name, False) for name in ("changed", "failed")}
     kept |= {name: clean(without_records(name, answer[name])) for name in SHOWN if answer.get(name) is not None}
     check_bounds(kept)
-    check_shape({"changed": bool, "failed": bool, **{f"{name}?": shape for name, shape in SHOWN.items()}}, kept, "")
+    kept = fit({"changed": bool, "failed": bool, **{f"{name}?": shape for name, shape in SHOWN.items()}}, kept, "")
     if kept["failed"] and "exception" in kept:
         kept.setdefault("msg", kept["exception"].strip().rpartition("\n")[2].strip())
     optional = {f"{name.rstrip('?')}?": one for name, one in shape.items()}
     values = {name: answer[name] for name in (key[:-1] for key in optional) if name in answer}
     check_bounds(values)
-    check_shape(optional if kept["failed"] else shape, values, "")
+    values = fit(optional if kept["failed"] else shape, values, "")
     if "ansible_facts" in values:
         values["ansible_facts"] = {"gpu_node": values["ansible_facts"]["gpu_node"]}
     return {**kept, **values}
 
 
 def without_records(name: str, value: Any) -> Any:
-    """Return what Ansible prints, with texts in the place of its own records."""
+    """Return what Ansible prints, with texts in the place of its own records, and not more than a person reads."""
     if name == "warnings" and isinstance(value, list):
-        return [event_of(name, one)["msg"] if is_record(one) else one for one in value]
+        texts = [event_of(name, one)["msg"] if is_record(one) else one for one in value[:MOST_WARNINGS]]
+        more = len(value) - len(texts)
+        return [*texts, f"{more} more warnings of one host are not shown"] if more else texts
     if name == "deprecations" and isinstance(value, list):
-        return [deprecation(one) for one in value]
+        return [deprecation(one) for one in value[:MOST_WARNINGS]]
     if name == "exception" and is_record(value):
         event = event_of(name, value)
         return event.get("formatted_traceback") or event["msg"]
@@ -276,8 +326,7 @@ def is_record(value: Any) -> bool:
 
 def event_of(name: str, record: dict[str, Any]) -> dict[str, Any]:
     """Return the texts of a record."""
-    check_shape(RECORD, record, name)
-    event: dict[str, Any] = record["event"]
+    event: dict[str, Any] = fit(RECORD, record, name)["event"]
     return event
 
 
@@ -334,39 +383,59 @@ def check_value(value: Any) -> None:
         raise WrongAnswer(f"a value of type {type(value).__name__}")
 
 
-def check_shape(shape: Shape, value: Any, where: str) -> None:
-    """Raise WrongAnswer unless a value has a shape; ``where`` names its field."""
+def fit(shape: Shape, value: Any, where: str) -> Any:
+    """Return a value with its texts as its shape has them; ``where`` names its field. Raises WrongAnswer."""
     if isinstance(shape, dict):
         check_type(dict, value, where)
-        check_mapping(shape, value, where)
-    elif isinstance(shape, list):
+        return fit_mapping(shape, value, where)
+    if isinstance(shape, list):
         check_type(list, value, where)
-        for one in value:
-            check_shape(shape[0], one, f"{where}[]")
-    elif isinstance(shape, tuple):
-        if value is not None or None not in shape:
-            known = [one for one in shape if one is not None]
-            fitting = [one for one in known if isinstance(value, one if isinstance(one, type) else type(one))]
-            check_shape((fitting or known)[0], value, where)
-    else:
-        check_type(shape, value, where)
+        check_number(value, getattr(shape, "most", ENTRIES), where)
+        return [fit(shape[0], one, f"{where}[]") for one in value]
+    if isinstance(shape, tuple):
+        if value is None and None in shape:
+            return None
+        known = [one for one in shape if one is not None]
+        fitting = [one for one in known if isinstance(value, type_of(one))]
+        return fit((fitting or known)[0], value, where)
+    if isinstance(shape, Text):
+        check_type(str, value, where)
+        return shape.fit(value)
+    check_type(shape, value, where)
+    return value
 
 
-def check_mapping(shape: dict[str, Shape], value: dict[Any, Any], where: str) -> None:
-    """Raise WrongAnswer unless the keys and values of a mapping have a shape."""
+def type_of(shape: Shape) -> type:
+    """Return the type of JSON that a shape describes."""
+    if isinstance(shape, Text):
+        return str
+    if isinstance(shape, type):
+        return shape
+    return dict if isinstance(shape, dict) else list
+
+
+def fit_mapping(shape: dict[str, Shape], value: dict[Any, Any], where: str) -> dict[str, Any]:
+    """Return a mapping whose values have the shapes of their keys. Raises WrongAnswer."""
     for key in value:
         check_type(str, key, f"a key of {where or 'the answer'}")
     if "*" in shape:
-        for one in value.values():
-            check_shape(shape["*"], one, f"{where}.*")
-        return
+        check_number(value, ENTRIES, where)
+        return {LINE.fit(key): fit(shape["*"], one, f"{where}.*") for key, one in value.items()}
+    fitting = dict(value)
     for name, expected in shape.items():
         key = name.rstrip("?")
         field = f"{where}.{key}".lstrip(".")
         if key in value:
-            check_shape(expected, value[key], field)
+            fitting[key] = fit(expected, value[key], field)
         elif key == name:
             raise WrongAnswer(f"no field {field}")
+    return fitting
+
+
+def check_number(value: list[Any] | dict[str, Any], most: int, where: str) -> None:
+    """Raise WrongAnswer if a list or a mapping has more entries."""
+    if len(value) > most:
+        raise WrongAnswer(f"field {where}: {len(value)} entries, at most {most}")
 
 
 def check_type(expected: type, value: Any, where: str) -> None:
@@ -484,17 +553,18 @@ class ActionModule(Normal):  # type: ignore[misc]
         JSON needs no control characters. Of what is no JSON, Ansible makes a failure.
         """
         size = len(res.get("stdout", "")) + len(res.get("stderr", ""))
-        if size > OUTPUT:
+        if size > (OUTPUT if self._task.action.rpartition(".")[2] in COLLECTING else SMALL):
             raise WrongAnswer(f"it has {size} characters")
         res |= {name: plain_text(res[name].replace("\r\n", "\n")) for name in ("stdout", "stderr") if name in res}
         try:
             text, notes = _filter_non_json_lines(res.get("stdout", ""), objects_only=True)
             answer = json.loads(text)
         except ValueError:
+            res |= {name: MESSAGE.fit(res[name]) for name in ("stdout", "stderr") if name in res}
             return super()._parse_returned_data(res, *more)
         except RecursionError:
             raise WrongAnswer("too many lists in each other") from None
         for note in notes:
-            self._display.warning(note)
+            self._display.warning(LINE.fit(note))
         accepted = self.accept(answer)
         return super()._parse_returned_data({**res, "stdout": json.dumps(accepted)}, *more)

@@ -36,6 +36,7 @@ from gpu_ready.verify.checks import Check
 
 from tests.grid import sampled
 from tests.hostile.scenes import plan, scenes
+from tests.unit import goldens
 from tests.unit.hosts import A100, bare, carried_out, having
 from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, run_playbook
 from tests.unit.test_answers import FILES, TASKS
@@ -145,7 +146,7 @@ def narrow_for_type(shape: Any, hint: Any, where: str) -> Iterator[str]:
             yield from too_narrow(shape["*"], inner[1], where + ".*")
         elif shape is not dict:
             yield f"{where} may be a mapping"
-    elif shape is not hint and not (shape is float and hint is int):
+    elif answers.type_of(shape) is not hint and not (shape is float and hint is int):
         yield f"{where} may be {hint}"
 
 
@@ -331,6 +332,117 @@ def test_the_largest_hosts_are_far_from_the_bounds() -> None:
         assert 4 * sum(1 for _ in every_value(answer)) < answers.VALUES, module
 
 
+def unbounded(shape: Any, where: str) -> Iterator[str]:
+    """The texts and lists of a schema that have no limit of their own."""
+    if isinstance(shape, tuple | list):
+        for one in shape:
+            yield from unbounded(one, where)
+    elif isinstance(shape, dict):
+        for name, one in shape.items():
+            yield from unbounded(one, f"{where}.{name.rstrip('?')}")
+    elif shape in (str, list):
+        yield where
+
+
+def test_every_text_and_list_has_a_limit_except_contents_of_files() -> None:
+    found = [name for module, shape in answers.ANSWERS.items() for name in unbounded(shape, module)]
+    assert found == []
+    assert [name for name in unbounded(answers.SHOWN, "") if not name.startswith(".diff.")] == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/unit/golden").glob("*.txt")), ids=lambda path: path.stem)
+def test_plans_of_all_distributions_lose_nothing(path: Path) -> None:
+    for names in ("T4", "H100 + 4 NVSwitches", "V100 + H100", "none"):
+        facts = goldens.host(names, path.stem)
+        answer = decide.answer_json(facts, compose.plan(facts, variables.parse_settings({}).settings))
+        answer |= {"lease": "", "upgrade": PLAN["upgrade"]}
+        accepted = answers.accept("gpu_node_plan", answer)
+        assert {name: accepted[name] for name in answers.ANSWERS["gpu_node_plan"]} == {
+            name: answer[name] for name in answers.ANSWERS["gpu_node_plan"]
+        }
+
+
+FORGED = "drift\n  z-honest: no_gpu\r\nPLAY RECAP ***\u2028x"
+ONE_LINE = "drift z-honest: no_gpu PLAY RECAP *** x"
+
+
+def with_field(answer: dict[str, Any], fields: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """The answer with this value in a field; an empty name stands for the only entry of a list."""
+    name, rest = fields[0], fields[1:]
+    if rest[:1] == ("",):
+        inner: Any = [with_field({}, rest[1:], value)] if rest[1:] else [value]
+    else:
+        inner = with_field(dict(answer.get(name) or {}), rest, value) if rest else value
+    return {**answer, name: inner}
+
+
+def at(answer: Any, fields: tuple[str, ...]) -> Any:
+    for name in fields:
+        answer = answer[0] if name == "" else answer[name]
+    return answer
+
+
+AUDITED: dict[str, Any] = {
+    "audit": {
+        "state": "ok",
+        "why": [],
+        "checks": [],
+        "holders": [],
+        "steps": [],
+        "warnings": [],
+        "summary": "",
+        "row": {},
+    }
+}
+LINES: list[tuple[str, dict[str, Any], tuple[str, ...], int]] = [
+    ("gpu_audit", AUDITED, ("audit", "state"), 200),
+    ("gpu_audit", AUDITED, ("audit", "why", ""), 4096),
+    ("gpu_audit", AUDITED, ("audit", "warnings", ""), 4096),
+    ("gpu_audit", AUDITED, ("audit", "row", "gpus"), 4096),
+    ("gpu_node_plan", PLAN, ("plan", "summary"), 4096),
+    ("gpu_node_plan", PLAN, ("upgrade", "why"), 4096),
+    ("gpu_node_plan", PLAN, ("row", "gpus"), 4096),
+    ("gpu_node_plan", PLAN, ("lines", ""), 4096),
+    ("gpu_lease", {}, ("held_by",), 4096),
+    ("gpu_drain_slurm", {}, ("kept",), 4096),
+    ("gpu_kernel_module", {}, ("held_by",), 4096),
+    ("gpu_upgrade_journal", {"journal": {"phase": "done"}}, ("journal", "to"), 4096),
+    ("gpu_files", {}, ("warnings", ""), 4096),
+    ("gpu_packages", {}, ("removed", ""), 4096),
+]
+
+
+@pytest.mark.parametrize(("module", "answer", "fields", "most"), LINES, ids=lambda value: str(value)[:40])
+def test_a_line_is_one_line_of_limited_length(
+    module: str, answer: dict[str, Any], fields: tuple[str, ...], most: int
+) -> None:
+    found = at(answers.accept(module, with_field(answer, fields, FORGED)), fields)
+    assert len(found.splitlines()) == 1 and re.sub(r"[? ]+", " ", found) == ONE_LINE
+    assert at(answers.accept(module, with_field(answer, fields, "x" * most)), fields) == "x" * most
+    cut = at(answers.accept(module, with_field(answer, fields, "x" * 900_000)), fields)
+    assert (len(cut), cut[-5:]) == (most, "x ...")
+
+
+def test_a_message_keeps_its_lines_and_is_cut() -> None:
+    shown = {name: "a\nb" + "x" * 900_000 for name in ("msg", "exception", "stdout", "stderr", "module_stdout")}
+    accepted = answers.accept("gpu_files", {"failed": True, **shown})
+    for name in shown:
+        assert accepted[name].startswith("a\nbx") and len(accepted[name]) == 20_000
+
+
+def test_a_flood_of_warnings_is_cut_and_what_nothing_uses_is_dropped() -> None:
+    flood = {
+        "warnings": [f"w{n}" for n in range(300_000)],
+        "deprecations": [{"msg": f"d{n}"} for n in range(100_000)],
+        "invocation": {"x": [[]] * 900_000},
+        "stdout_lines": ["x"] * 900_000,
+    }
+    accepted = answers.accept("gpu_files", flood)
+    assert accepted["warnings"] == [*(f"w{n}" for n in range(10)), "299990 more warnings of one host are not shown"]
+    assert [one["msg"] for one in accepted["deprecations"]] == [f"d{n}" for n in range(10)]
+    assert set(accepted) == {"changed", "failed", "warnings", "deprecations"}
+
+
 def longest(answer: Any) -> int:
     return max(len(one) for one in every_value(answer) if isinstance(one, str))
 
@@ -377,6 +489,10 @@ OWN_FORM = {"__ansible_type": "_AnsibleTaggedStr", "value": "x", "tags": [{"__an
         ({"diff": {"before": 7}}, "field diff.before: int in place of str"),
         ({"diff": [{"prepared": []}]}, "field diff[].prepared: list in place of str"),
         ({"failed": True, "lines": 7}, "field lines: int in place of list"),
+        ({"lines": ["x"] * 10_001}, "field lines: 10001 entries, at most 10000"),
+        ({"row": {str(n): "x" for n in range(10_001)}}, "field row: 10001 entries, at most 10000"),
+        ({"plan": {**PLAN["plan"], "warnings": [{}] * 2001}}, "field plan.warnings: 2001 entries, at most 2000"),
+        ({"diff": [{}] * 2001}, "field diff: 2001 entries, at most 2000"),
     ],
 )
 def test_a_wrong_answer_is_refused(change: dict[str, Any], what: str) -> None:
@@ -548,6 +664,32 @@ def test_a_terminal_gets_no_control_characters_of_a_module_from_ansibles_own_cal
     text = done.stdout + done.stderr
     assert "?]0;x??31m" in text and os.linesep in text
     assert not [line for line in text.splitlines() if "\x1b" in line or "\x07" in line or "\x9b" in line]
+
+
+@pytest.mark.host_io
+def test_a_flood_below_the_limits_leaves_the_screen_readable(tmp_path: Path) -> None:
+    """What one host prints: warnings, text after its answer, text in place of it, messages."""
+    answer = json.dumps(PLAN)
+    found = {
+        "warns": {**PLAN, "warnings": [f"warning {n}" for n in range(300_000)], "deprecations": NOTES * 100_000},
+        "junk": f"print({answer!r} + 'junk ' * 10**6)",
+        "text": "print('text ' * 700_000)",
+        "fails": {"failed": True, "msg": "no " * 300_000},
+        "large": {**PLAN, "todo": {"x": {"y": ["z" * 1000] * 10_000}}},
+        "honest": PLAN,
+    }
+    answers_of = {name: {"gpu_files" if name == "large" else "gpu_node_plan": one} for name, one in found.items()}
+    hosts = {name: make_liar(tmp_path, name, one) for name, one in answers_of.items()}
+    play = tmp_path / "play.yml"
+    play.write_text(
+        "- hosts: 'all:!large'\n  gather_facts: false\n  tasks: [{gpu_node_plan: {}}]\n"
+        "- hosts: large\n  gather_facts: false\n  tasks: [{gpu_files: {files: []}}]\n"
+    )
+    done = run_playbook(tmp_path, play, hosts, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default")
+    text = done.stdout + done.stderr
+    assert len(text) < 200_000, len(text)
+    assert re.search(r"it has 1\d{7} characters", " ".join(text.split())), text[-3000:]
+    assert re.search(r"honest +: ok=1", text) and re.search(r"warns +: ok=1", text), text[-3000:]
 
 
 @pytest.mark.host_io

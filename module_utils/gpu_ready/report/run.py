@@ -4,6 +4,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..base import records, secret_values
 from ..base.plain_text import plain_text
+from .bounds import Budget
 from .layout import (
     NOTHING,
     WIDTH,
@@ -216,9 +217,12 @@ def warning_text(warning: object) -> str:
 
 
 def entries(parts: Mapping[str, Optional[Mapping[str, object]]]) -> Dict[str, Dict[str, object]]:
-    """One entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``."""
+    """One entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``.
+
+    Every report is made of these: they are as large as one host may make them.
+    """
     found: Dict[str, Dict[str, object]] = {}
     for part, values in parts.items():
         for host, value in (values or {}).items():
             found.setdefault(host, {})[part] = value
-    return found
+    return {host: Budget().keep(entry) for host, entry in found.items()}

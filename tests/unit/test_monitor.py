@@ -231,6 +231,37 @@ def test_a_lost_gpu_and_a_driver_without_an_answer_are_reported() -> None:
     assert found['gpu_ready_nvml_error{code="0",text="no \\"answer\\""}'] == "1"
 
 
+SLICE = "0::/user.slice/user-1000.slice/user@1000.service"
+SAME_ID = [
+    (f"{SLICE}/libpod-{A}.scope/libpod-{B}.scope", f"{SLICE}/libpod-{B}.scope"),
+    (f"0::/docker/{A}/docker/{B}", f"0::/docker/{B}"),
+    (f"0::/system.slice/docker-{B}.scope", f"{SLICE}/docker-{B}.scope"),
+    (f"0::/kubepods/pod{UID}/{B}", f"0::/default/{B}"),
+]
+
+
+@pytest.mark.parametrize("cgroups", SAME_ID)
+@pytest.mark.parametrize("names", [{}, {"container": "é" * 300 + "x", "image": "y\x07"}])
+def test_no_series_is_twice_in_the_file(cgroups: tuple[str, str], names: dict[str, str]) -> None:
+    """Users choose cgroups, and so the containers around one; what no label shows is summed."""
+    places = {pid: containers.place_of(text) for pid, text in enumerate(cgroups, 1)}
+    assert places[1] != places[2] and places[1].id == places[2].id == B
+    found = {place: Names(**names) for place in places.values()} if names else {}
+    two = sample(processes=[[1, 100], [2, 10]], utilization=[[1, 70], [2, 60]])._replace(places=places, names=found)
+    lines = [line for line in metrics.build(two, True).splitlines() if not line.startswith("#")]
+    series = [line.rpartition(" ")[0] for line in lines]
+    assert sorted(series) == sorted(set(series))
+    by_family: dict[str, float] = {}
+    for line in lines:
+        name = line.partition("{")[0]
+        by_family[name] = by_family.get(name, 0) + float(line.rpartition(" ")[2])
+    assert by_family["gpu_ready_container_memory_used_bytes"] == 110
+    assert by_family["gpu_ready_container_processes"] == 2
+    assert by_family["container_accelerator_memory_used_bytes"] == 110
+    assert by_family["container_accelerator_memory_total_bytes"] == 16 << 30
+    assert by_family["container_accelerator_duty_cycle"] == 100  # of 70 and 60
+
+
 def test_containers_beyond_the_limit_are_counted() -> None:
     many = {pid: CgroupPlace("docker", f"{pid:064x}") for pid in range(1, metrics.MOST_CONTAINERS + 4)}
     one = sample(processes=[[pid, 1] for pid in many])._replace(places=many, names={})

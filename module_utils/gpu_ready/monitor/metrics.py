@@ -1,11 +1,11 @@
 """The metrics of a sample: names, help texts, and the values from NVML, the kernel's log, cgroups and gpu-ready."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from .containers import CgroupPlace, Names
 from .kernel_log import Xids
 from .node import Node
-from .textfile import Family, Metrics
+from .textfile import Family, Metrics, format_labels
 
 GAUGE, COUNTER = "gauge", "counter"
 MOST_CONTAINERS = 512
@@ -93,6 +93,28 @@ class Share(NamedTuple):
     memory: Optional[int]
     percent: Optional[int]
     processes: int
+
+
+Labels = Dict[str, object]
+
+
+class Row(NamedTuple):
+    """What one place uses of a GPU (of worker.py)."""
+
+    gpu: Dict[str, Any]
+    place: CgroupPlace
+    share: Share
+
+
+class LabelledShare(NamedTuple):
+    """The value of a series."""
+
+    labels: Labels
+    gpu: Dict[str, Any]
+    share: Share
+
+
+Series = Dict[str, LabelledShare]
 
 
 def build(sample: Sample, old_names: bool = False) -> str:
@@ -185,57 +207,87 @@ def shares_of(gpu: Dict[str, Any], places: Dict[int, CgroupPlace]) -> Dict[Cgrou
         if place is None:
             continue
         known = found.get(place, Share(None, None, 0))
-        percent = None if gpu["mig"] else min(100, (known.percent or 0) + percents.get(int(pid), 0))
-        total = known.memory if memory is None else (known.memory or 0) + int(memory)
-        found[place] = Share(total, percent, known.processes + 1)
+        percent = None if gpu["mig"] else percents.get(int(pid), 0)
+        found[place] = add_shares(known, Share(None if memory is None else int(memory), percent, 1))
+    return found
+
+
+def add_shares(one: Share, other: Share) -> Share:
+    memory = [share.memory for share in (one, other) if share.memory is not None]
+    percent = [share.percent for share in (one, other) if share.percent is not None]
+    return Share(
+        sum(memory) if memory else None,
+        min(100, sum(percent)) if percent else None,
+        one.processes + other.processes,
+    )
+
+
+def sum_by_labels(
+    rows: List[Row], labels_of: Callable[[Row, Names], Labels], names: Dict[CgroupPlace, Names]
+) -> Series:
+    """The shares of each series in the order of its first row.
+
+    Places that differ in what no label shows (containers around them, which a user can name) are one series. The format
+    forbids it twice (prometheus.io/docs/instrumenting/exposition_formats).
+    """
+    found: Series = {}
+    for row in rows:
+        labels = labels_of(row, names.get(row.place, Names()))
+        key = format_labels(labels)
+        before = found[key].share if key in found else Share(None, None, 0)
+        found[key] = LabelledShare(labels, row.gpu, add_shares(before, row.share))
     return found
 
 
 def add_containers(metrics: Metrics, sample: Sample, old_names: bool) -> None:
-    rows: List[Tuple[Dict[str, Any], CgroupPlace, Share]] = []
+    rows: List[Row] = []
     for gpu in sample.nvml.get("gpus", []):
         if not gpu["error"]:
-            rows += [(gpu, place, share) for place, share in sorted(shares_of(gpu, sample.places).items())]
-    for gpu, place, share in rows[:MOST_CONTAINERS]:
-        names = sample.names.get(place, Names())
-        labels = {
-            "gpu": gpu["index"],
-            "uuid": gpu["uuid"],
-            "engine": place.engine or names.engine or "unknown",
-            "id": place.id,
-            "container": names.container,
-            "image": names.image,
-            "pod": names.pod,
-            "namespace": names.namespace,
-            "pod_uid": place.pod_uid,
-        }
-        metrics.add("gpu_ready_container_memory_used_bytes", share.memory, labels)
-        metrics.add("gpu_ready_container_duty_cycle_ratio", scaled(share.percent, 0.01), labels)
-        metrics.add("gpu_ready_container_processes", share.processes, labels)
-        if old_names and place.id:
-            add_old_names(metrics, gpu, place, names, share)
-    metrics.add("gpu_ready_containers_left_out", max(0, len(rows) - MOST_CONTAINERS), {})
+            rows += [Row(gpu, place, share) for place, share in sorted(shares_of(gpu, sample.places).items())]
+    series = list(sum_by_labels(rows, container_labels, sample.names).values())
+    for one in series[:MOST_CONTAINERS]:
+        metrics.add("gpu_ready_container_memory_used_bytes", one.share.memory, one.labels)
+        metrics.add("gpu_ready_container_duty_cycle_ratio", scaled(one.share.percent, 0.01), one.labels)
+        metrics.add("gpu_ready_container_processes", one.share.processes, one.labels)
+    metrics.add("gpu_ready_containers_left_out", max(0, len(series) - MOST_CONTAINERS), {})
+    if old_names:
+        inside = [row for row in rows if row.place.id]
+        for one in list(sum_by_labels(inside, old_labels, sample.names).values())[:MOST_CONTAINERS]:
+            metrics.add("container_accelerator_memory_total_bytes", one.gpu["memory_total"], one.labels)
+            metrics.add("container_accelerator_memory_used_bytes", one.share.memory, one.labels)
+            metrics.add("container_accelerator_duty_cycle", one.share.percent, one.labels)
 
 
-def add_old_names(metrics: Metrics, gpu: Dict[str, Any], place: CgroupPlace, names: Names, share: Share) -> None:
-    """Names and labels of cAdvisor's metrics (google/cadvisor, metrics/prometheus.go of Kubernetes 1.20).
+def container_labels(row: Row, names: Names) -> Labels:
+    return {
+        "gpu": row.gpu["index"],
+        "uuid": row.gpu["uuid"],
+        "engine": row.place.engine or names.engine or "unknown",
+        "id": row.place.id,
+        "container": names.container,
+        "image": names.image,
+        "pod": names.pod,
+        "namespace": names.namespace,
+        "pod_uid": row.place.pod_uid,
+    }
+
+
+def old_labels(row: Row, names: Names) -> Labels:
+    """Labels of cAdvisor's metrics (google/cadvisor, metrics/prometheus.go of Kubernetes 1.20).
 
     There ``id`` was the path of the cgroup, and the values were those of the whole GPU; here they are the container's.
     """
-    labels = {
+    return {
         "make": "nvidia",
-        "model": gpu["name"],
-        "acc_id": gpu["uuid"],
+        "model": row.gpu["name"],
+        "acc_id": row.gpu["uuid"],
         "container": names.container,
-        "id": place.id,
+        "id": row.place.id,
         "image": names.image,
         "name": names.container,
         "namespace": names.namespace,
         "pod": names.pod,
     }
-    metrics.add("container_accelerator_memory_total_bytes", gpu["memory_total"], labels)
-    metrics.add("container_accelerator_memory_used_bytes", share.memory, labels)
-    metrics.add("container_accelerator_duty_cycle", share.percent, labels)
 
 
 def add_xids(metrics: Metrics, xids: Optional[Xids]) -> None:

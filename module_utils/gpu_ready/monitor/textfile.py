@@ -32,9 +32,7 @@ class Metrics:
         """Add a value; None is left out. An empty label is the same as none."""
         if value is None:
             return
-        pairs = ['%s="%s"' % (key, escape(str(text))) for key, text in labels.items() if text not in (None, "")]
-        shown = "{%s}" % ",".join(pairs) if pairs else ""
-        self.lines[name].append("%s%s %s" % (name, shown, format_number(value)))
+        self.lines[name].append("%s%s %s" % (name, format_labels(labels), format_number(value)))
 
     def text(self) -> str:
         parts = []
@@ -44,6 +42,12 @@ class Metrics:
                 parts.append("# TYPE %s %s" % (family.name, family.kind))
                 parts += self.lines[family.name]
         return "\n".join(parts) + "\n"
+
+
+def format_labels(labels: Mapping[str, object]) -> str:
+    """Labels as they follow a name; the same text is the same series, which may be in the file only once."""
+    pairs = ['%s="%s"' % (key, escape(str(text))) for key, text in labels.items() if text not in (None, "")]
+    return "{%s}" % ",".join(pairs) if pairs else ""
 
 
 def escape(text: str) -> str:

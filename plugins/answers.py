@@ -250,6 +250,16 @@ SERIALIZED = "__ansible_"
 COLLECTING = ("gpu_node_plan", "gpu_node_facts")
 LOOKING = ("gpu_node_plan", "gpu_audit")
 """Modules with which a run begins on a host."""
+JUDGED = {
+    "gpu_node_plan": frozenset(["gpu_drain", "gpu_ready", "gpu_report", "gpu_upgrade", "gpu_verify"]),
+    "gpu_audit": frozenset(["gpu_audit", "gpu_report"]),
+    "gpu_uninstall": frozenset(["gpu_ready", "gpu_report"]),
+    "gpu_lease": frozenset(["gpu_drain"]),
+    "gpu_kubernetes_labels": frozenset(["gpu_kubernetes"]),
+    "gpu_kubernetes_objects": frozenset(["gpu_kubernetes"]),
+}
+"""The modules with which a playbook begins on a host, and the roles whose variables it will use: these are judged
+first. Those that the planner reads (settings) are judged with the plan."""
 WRONG = "the answer of this host to %s is not one that the module gives (%s), and nothing of it was used"
 REMEDY = (
     "find out what changes the host's Python or its output (the login shell, /etc/profile, sitecustomize.py), repair or"
@@ -273,6 +283,7 @@ plain_text: Callable[[str], str] = PROJECT.load("gpu_ready.base.plain_text").pla
 unread_variables: Callable[[Iterable[str]], list[str]] = PROJECT.load("gpu_ready_variables.names").unread_variables
 SETTINGS: Any = PROJECT.load("gpu_ready_variables.settings")
 explain_connection: Callable[[str, str, Any, Any], str] = PROJECT.load_plugin("connection_failures").explain_connection
+VARIABLES: Any = PROJECT.load("gpu_ready.lifecycle.variables")
 
 
 def accept(module: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -538,7 +549,27 @@ class ActionModule(Normal):  # type: ignore[misc]
             given = {**settings, **given}
         self._task.args = given
 
+    def wrong_values(self, variables: dict[str, Any]) -> list[Any]:
+        """Return a refusal for each wrong value of a variable that is used later, before anything is changed."""
+        module = self._task.action.rpartition(".")[2]
+        roles = JUDGED.get(module)
+        if not roles:
+            return []
+        given = SETTINGS.read_others(variables, self._templar.template, roles)
+        found = list(VARIABLES.wrong_values(SETTINGS.rules(), given)) if given else []
+        if module in LOOKING:  # judges the settings with its plan
+            return found
+        settings = {name: value for name, value in self._task.args.items() if name in SETTINGS.NAMES.settings}
+        return found + list(VARIABLES.parse_settings(settings).refusals)
+
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
+        """Run the module, unless a variable of the host has a wrong value. Raises WrongAnswer, AnsibleActionFail."""
+        refusals = self.wrong_values(task_vars or {})
+        if refusals:
+            raise AnsibleActionFail("\n".join(f"{one.message}. Remedy: {one.remedy}." for one in refusals))
+        return self.ask_module(tmp, task_vars)
+
+    def ask_module(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Run the module. Raises WrongAnswer."""
         answer: dict[str, Any] = super().run(tmp, task_vars)
         return answer

@@ -28,7 +28,7 @@ Accepting: Any = ANSWERS.ActionModule
 # Ansible loads this file once, before it starts a process for each host.
 RECORDS, ERRORS = PROJECT.load("gpu_ready.base.records"), PROJECT.load("gpu_ready.base.errors")
 FACTS, DECIDE = PROJECT.load("gpu_ready.facts.model"), PROJECT.load("gpu_ready.lifecycle.decide")
-PARTS, VARIABLES = PROJECT.load("gpu_ready.plan.parts"), PROJECT.load("gpu_ready.lifecycle.variables")
+PARTS, VARIABLES = PROJECT.load("gpu_ready.plan.parts"), ANSWERS.VARIABLES
 OPTIONS: dict[str, dict[str, Any]] = PROJECT.load("gpu_ready.lifecycle.options").ARGUMENT_SPEC
 OPTIONS_VALIDATOR = ArgumentSpecValidator({**OPTIONS, "part": {**OPTIONS["part"], "choices": ["", *PARTS.PARTS]}})
 for package_manager in ("apt_repository", "dnf_repository"):
@@ -90,11 +90,12 @@ class ActionModule(Accepting):  # type: ignore[misc]
             raise AnsibleActionFail(validated.error_messages[0])
         given = plain(validated.validated_parameters)
         variables = {name: value for name, value in given.items() if name not in ("overrides", "drains", "part")}
-        settings, errors = VARIABLES.parse_settings(PARTS.own_variables(variables, given["part"]))
-        if errors:
-            return {"changed": False, "lease": "", **DECIDE.refusal_json(errors)}
+        settings, refusals = VARIABLES.parse_settings(PARTS.own_variables(variables, given["part"]))
+        refusals += self.wrong_values(task_vars or {})
+        if refusals:
+            return {"changed": False, "lease": "", **DECIDE.refusal_json(refusals)}
         self.settings = settings
-        answer: dict[str, Any] = super().ask_host(tmp, task_vars)
+        answer: dict[str, Any] = self.ask_module(tmp, task_vars)
         if self.collected is None:  # the module failed
             return answer
         check = bool(self._task.check_mode)

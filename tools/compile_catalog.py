@@ -262,10 +262,19 @@ def compiled_keys() -> str:
     return HEAD.replace("catalog/*.yml", "catalog/keys/*.asc") + literal("KEYS", keys)
 
 
+def compiled_names() -> str:
+    """Return the text of the module with names of options, which only what judges variables imports."""
+    names = load(CATALOG / "option_names.yml")
+    head = HEAD.replace("catalog/*.yml", "catalog/option_names.yml")
+    parts = {"DOCKER_OPTIONS": names["docker"], "MODULE_PARAMETERS": dict.fromkeys(names["module_parameters"], "")}
+    return head + "".join(literal(name, value) for name, value in parts.items())
+
+
 TARGETS = {
     "catalog/data.py": compiled,
     "diagnostics/messages_data.py": compiled_messages,
     "packaging/shipped_keys.py": compiled_keys,
+    "catalog/option_names.py": compiled_names,
 }
 
 

@@ -180,9 +180,7 @@ def settings_module(variables: list[Declaration]) -> str:
     """Return the module with the record of all settings, their defaults and the rules for their values."""
     policy = [one.name for one in variables if one.setting == "policy"]
     fields = "".join(f"    {one.name}: {TYPES[one.type]}\n" for one in variables)
-    rules = {
-        one.name: [one.default, one.type, list(one.choices), one.pattern, one.must_be, one.check] for one in variables
-    }
+    rules = {one.name: one.rule for one in variables}
     rows = ",\n".join(json.dumps({name: rule}, separators=(",", ":"))[1:-1] for name, rule in rules.items())
     quotes = "'" * 3
     return f'''"""The settings of the planner, generated from catalog/variables by `make catalog`; do not edit."""
@@ -205,7 +203,7 @@ _ROWS = json.loads(r{quotes}{{
 {rows}}}{quotes})  # JSON is read faster than literals are compiled
 DEFAULTS: Dict[str, Any] = {{name: row[0] for name, row in _ROWS.items()}}
 RULES: Dict[str, List[Any]] = {{name: row[1:] for name, row in _ROWS.items()}}
-"""For each variable: type, choices, pattern of the text, what it must be, validator."""
+"""For each variable: type, choices, pattern of the text or range, what it must be, validator, example."""
 '''
 
 
@@ -270,6 +268,8 @@ def table_row(variable: Declaration) -> str:
     """Return the line of a variable in docs/variables.md."""
     kind = shown_type(variable)
     choices = ", ".join(f"`{choice}`" if choice else "empty" for choice in variable.choices)
+    if variable.range:
+        choices = "{} to {}".format(*variable.range)
     text = [variable.description]
     text += [f"`{choice}`: {meaning}." for choice, meaning in variable.choices.items() if meaning]
     if variable.example is not None:
@@ -330,6 +330,7 @@ def variable_names(variables: list[Declaration], foreign: list[dict[str, Any]], 
         "foreign": messages,
         "settings": sorted(one.name for one in variables if one.setting),
         "overridable": sorted(one.name for one in variables if one.overridable),
+        "rules": {one.name: [one.role, *one.rule] for one in variables if not one.setting},
     }
     return json.dumps(value, indent=1) + "\n"
 

@@ -11,7 +11,8 @@ example        a value for the documentation
 choices        the possible values: a list, or a mapping from each value to what it means
 choices_from   distributions: the choices are the files of catalog/distros, and empty
 pattern        regular expression for the whole text, or for each entry of a list
-must_be        what the text must be, for the message about a wrong one
+range          the least and the greatest value of an int
+must_be        what the text or the number must be, for the message about a wrong one
 check          validator in lifecycle/variables.py: text (default), name, location, mirror, fingerprint
 setting        the planner reads it: `state` is part of the desired state, `policy` says how to get there
 overridable    an upgrade may override it for its own plan
@@ -58,10 +59,21 @@ class Declaration:
     example: Any = None
     choices: dict[str, str] = dataclasses.field(default_factory=dict)
     pattern: str = ""
+    range: list[int] = dataclasses.field(default_factory=list)
     must_be: str = ""
     check: str = "text"
     setting: str = ""
     overridable: bool = False
+
+    @property
+    def rule(self) -> list[Any]:
+        """The default, and what a value must be: the fields of Rule in lifecycle/variables.py."""
+        pattern, must_be = self.pattern, self.must_be
+        if self.range:
+            pattern = "{}..{}".format(*self.range)
+            must_be = "{} from {} to {}".format(must_be or "a number", *self.range)
+        example = [] if self.example is None else [self.example]
+        return [self.default, self.type, list(self.choices), pattern, must_be, self.check, *example]
 
     @property
     def ansible_type(self) -> str:
@@ -138,7 +150,11 @@ def faults(variable: Declaration) -> Iterator[str]:
         yield "overridable without setting."
     if (variable.type == "list") != bool(variable.elements):
         yield "elements belongs to the type list, and to no other."
-    if bool(variable.pattern) != bool(variable.must_be):
+    if (variable.type == "int") != bool(variable.range):
+        yield "range belongs to the type int, and to no other."
+    if variable.range and not variable.range[0] <= variable.default <= variable.range[1]:
+        yield f"default {variable.default!r} is not in its range."
+    if not variable.range and bool(variable.pattern) != bool(variable.must_be):
         yield "pattern and must_be belong together."
     re.compile(variable.pattern)
     if [choice for choice in variable.choices if not isinstance(choice, str)]:

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ description:
     host are one plan; of a part of the tasks Ansible would say that all went well.
   - Fails if no host is selected, by an inventory without hosts, by the patterns or by C(--limit). Ansible would end
     with status 0.
+  - Fails if a variable of the run has a wrong value that no plan of a host would show.
   - It is evaluated once per play, before anything runs.
 options:
   _terms:
@@ -33,6 +35,11 @@ options:
 """
 
 ROOT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("gpu_ready_project", ROOT / "plugins/project.py")
+assert SPEC is not None and SPEC.loader is not None
+PROJECT = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PROJECT)
+SETTINGS, VARIABLES = PROJECT.load("gpu_ready_variables.settings"), PROJECT.load("gpu_ready.lifecycle.variables")
 COLLECTION = "gpu_ready.nodes."
 MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}
 """What molecule skips in its runs (its option --skip-tags of ansible-playbook); no task here has these tags."""
@@ -134,10 +141,19 @@ def shown_source(source: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) and "," not in source else source
 
 
+def refuse_values(variables: Mapping[str, Any], template: Callable[[list[Any]], list[Any]]) -> None:
+    """Raise AnsibleLookupError if a variable of the whole run (-e, vars of a play) that no host plans with is wrong."""
+    given = SETTINGS.read_others(variables, template)
+    refusals = VARIABLES.wrong_values(SETTINGS.rules(), given) if given else []
+    if refusals:
+        raise AnsibleLookupError("; ".join(f"{one.message}. Remedy: {one.remedy}." for one in refusals))
+
+
 class LookupModule(LookupBase):  # type: ignore[misc]
     def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """Return the patterns in one text."""
         refuse_parts(context.CLIARGS)
+        refuse_values(variables or {}, lambda values: self._templar.template(values))
         groups = (variables or {}).get("groups") or {}
         patterns = host_patterns(terms, groups)
         refuse_no_hosts(context.CLIARGS, patterns, groups)

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
@@ -17,11 +19,20 @@ description:
     operator's group, or a name that the run itself added to the inventory.
   - Returns the value of this host if the operator set one for it; else that of the first host of a group, in the order
     of the groups; else the default of the role.
+  - Returns the default in place of a wrong value, for which the hosts were refused before: that is to be reported.
 options:
   _terms:
     description: Names of variables.
     required: true
 """
+
+PROJECT_FILE = Path(__file__).resolve().parents[1] / "project.py"
+SPEC = importlib.util.spec_from_file_location("gpu_ready_project", PROJECT_FILE)
+assert SPEC is not None and SPEC.loader is not None
+PROJECT = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PROJECT)
+VARIABLES = PROJECT.load("gpu_ready.lifecycle.variables")
+RULES = PROJECT.load("gpu_ready_variables.settings").rules()
 
 
 def candidates(variables: Mapping[str, Any]) -> Iterator[str]:
@@ -39,6 +50,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]
         return [self.value(str(name), known) for name in terms]
 
     def value(self, name: str, variables: Mapping[str, Any]) -> Any:
+        found = self.given(name, variables)
+        wrong = name in RULES and VARIABLES.wrong_values(RULES, {name: found})
+        return RULES[name][0] if wrong and "{{" not in str(RULES[name][0]) else found
+
+    def given(self, name: str, variables: Mapping[str, Any]) -> Any:
         hosts = list(dict.fromkeys(candidates(variables)))
         chosen = next((host for host in hosts if name in variables["hostvars"][host]), hosts[0])
         if chosen != hosts[0]:

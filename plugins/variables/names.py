@@ -12,7 +12,7 @@ import difflib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SIMILAR = 0.88
 """Least similarity (difflib, 0 to 1) of a misspelt name: two letters in the wrong order, one missing or one too many in
@@ -24,6 +24,7 @@ class Names(NamedTuple):
     """``known``: what gpu-ready reads. ``own``: what it sets itself. ``foreign``: message by name.
 
     ``settings``: what the planner reads. ``overridable``: those of them that an upgrade sets for its own plan.
+    ``rules``: of the others, the role, the default and what a value must be.
     """
 
     known: frozenset[str]
@@ -32,6 +33,7 @@ class Names(NamedTuple):
     prefixes: tuple[str, ...]
     settings: tuple[str, ...]
     overridable: frozenset[str]
+    rules: dict[str, list[Any]]
 
 
 def load_names() -> Names:
@@ -45,6 +47,7 @@ def load_names() -> Names:
         tuple(sorted(prefixes)),
         tuple(value["settings"]),
         frozenset(value["overridable"]),
+        value["rules"],
     )
 
 

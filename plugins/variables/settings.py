@@ -8,6 +8,7 @@ process of every host: half of what a host in the desired state took of the cont
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,6 +41,29 @@ def read_settings(
             for value in without_omitted(rendered, variables.get("omit")):  # one, or none
                 found[name] = value
     return found
+
+
+def read_others(
+    variables: Mapping[str, Any], template: Callable[[list[Any]], list[Any]], roles: frozenset[str] | None = None
+) -> dict[str, Any]:
+    """Return the public variables that the planner does not read, as JSON; ``roles``: whose, None for all.
+
+    Without those whose template cannot be rendered: it may need what only the task has that uses it.
+    """
+    found = {}
+    for name, (role, *_) in NAMES.rules.items():
+        if name in variables and (roles is None or role in roles):
+            try:
+                for value in without_omitted(template([variables[name]]), variables.get("omit")):
+                    found[name] = json.loads(json.dumps(value, default=str))
+            except Exception:  # noqa: S112  the classes differ between versions of Ansible
+                continue
+    return found
+
+
+def rules() -> dict[str, list[Any]]:
+    """Return the default and the fields of the rule of each variable that the planner does not read."""
+    return {name: row[1:] for name, row in NAMES.rules.items()}
 
 
 def without_omitted(value: Any, placeholder: Any) -> Any:

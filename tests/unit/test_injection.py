@@ -158,11 +158,11 @@ def test_no_version_names_a_file_of_somebody_else(kind: str) -> None:
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_an_option_of_docker_stays_one_value_of_its_json(value: str) -> None:
     for name in ("docker_engine_daemon_options", "docker_engine_log_options"):
-        reading = variables.parse_settings({name: {"label": value}})
+        reading = variables.parse_settings({name: {"title": value}})
         assert not reading.errors
         setting = reading.settings._asdict()[name]
         merged = daemon_json.merge(b'{"debug": true}', {"log-opts": setting}, [])
-        assert json.loads(merged.after) == {"debug": True, "log-opts": {"label": value}}
+        assert json.loads(merged.after) == {"debug": True, "log-opts": {"title": value}}
 
 
 MIRRORS = [

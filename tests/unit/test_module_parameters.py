@@ -187,7 +187,7 @@ def test_a_semicolon_is_quoted_for_the_shell_of_debians_install_command() -> Non
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"NVreg_RestrictProfilingToAdminUser": 0}, "has no NVreg_RestrictProfilingToAdminUser"),
+        ({"NVreg_Colour": 0}, "has no NVreg_Colour"),
         ({"DeviceFileMode": "rw"}, "takes numbers only as NVreg_DeviceFileMode, not rw"),
         ({"DeviceFileMode": "08"}, "takes numbers only as NVreg_DeviceFileMode, not 08"),
     ],

@@ -102,13 +102,13 @@ def test_a_host_without_node_exporter_is_warned() -> None:
 
 @pytest.mark.parametrize("wrong", ["relative", "/a b", "/x\nExecStart=/bin/sh", "/%n", "/../etc/"])
 def test_a_directory_is_a_plain_path(wrong: str) -> None:
-    _, errors = variables.parse_settings({"gpu_monitoring_directory": wrong})
+    errors = variables.parse_settings({"gpu_monitoring_directory": wrong}).errors
     assert len(errors) == 1 and "gpu_monitoring_directory" in errors[0]
 
 
 @pytest.mark.parametrize("wrong", [["node_exporter"], ["textfile", "x"], "none"])
 def test_other_ways_are_refused(wrong: object) -> None:
-    _, errors = variables.parse_settings({"gpu_monitoring": wrong})
+    errors = variables.parse_settings({"gpu_monitoring": wrong}).errors
     assert len(errors) == 1 and "gpu_monitoring" in errors[0]
 
 

@@ -70,9 +70,9 @@ def choose_python(
     found: FoundPythons, core: str, given: Dict[str, Any], tried: Optional[str] = None, check: bool = False
 ) -> PythonChoice:
     """How modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
-    settings, errors = variables.parse_settings({name: given[name] for name in VARIABLES if name in given})
-    if errors:
-        raise BootstrapError("; ".join(errors))
+    settings, refusals = variables.parse_settings({name: given[name] for name in VARIABLES if name in given})
+    if refusals:
+        raise BootstrapError("; ".join("%s: %s" % (one.message, one.remedy) for one in refusals))
     least = oldest_python(core)
     for version, path in found.pythons:
         if version >= least:

@@ -30,11 +30,11 @@ def plan_json(
     return dict(answer_json(facts, decided), upgrade=records.to_json(status))
 
 
-def refusal_json(errors: List[str]) -> Dict[str, object]:
+def refusal_json(refusals: List[Refusal]) -> Dict[str, object]:
     """Return the result of gpu_node_plan for wrong settings, with which no host is asked for its facts."""
-    decided = refused_plan(errors)
+    decided = refused_plan(refusals)
     status = plan_upgrade.UpgradeStatus(
-        state=plan_upgrade.REFUSED,
+        state=plan_upgrade.UNASKED,
         opened=False,
         touched=False,
         staged=False,
@@ -58,16 +58,15 @@ def plan_host(
 
     ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check.
     """
-    settings, errors = variables.parse_settings(parts.own_variables(given, part))
+    settings, refusals = variables.parse_settings(parts.own_variables(given, part))
     facts = collect.collect(host, settings.gpu_ready_treat_as or None)
-    if errors:
-        return PlannedHost(facts, settings, refused_plan(errors))
+    if refusals:
+        return PlannedHost(facts, settings, refused_plan(refusals))
     return PlannedHost(facts, settings, compose.plan(facts, settings, drains, part, check))
 
 
-def refused_plan(errors: List[str]) -> compose.Plan:
-    refusals = [Refusal("wrong_type", text, "correct the variable and run this again") for text in errors]
-    return compose.Plan(True, "; ".join(errors), refusals=refusals)
+def refused_plan(refusals: List[Refusal]) -> compose.Plan:
+    return compose.Plan(True, "; ".join(refusal.message for refusal in refusals), refusals=refusals)
 
 
 def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:

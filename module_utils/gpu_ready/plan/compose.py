@@ -12,7 +12,7 @@ from ..base import records, validation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
-from . import dcgm, health, in_use, monitoring, node_exporter, parts, repository, verification
+from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, verification
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -120,10 +120,10 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
             node_exporter.decide_removal(facts, settings),
             dcgm.decide(facts, settings, choices),
         ]
-    refusals = (
-        lost + unknown_kubelet + [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
-    )
+    refusals = lost + unknown_kubelet + verification.device_refusals(facts, settings, part)
+    refusals += [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
     warnings = treat_as_warnings(facts, settings.gpu_ready_treat_as)
+    warnings += nested_options.unknown_names(facts, settings)
     warnings += [warning for decision in decisions for warning in decision.warnings]
     contradictions: List[Refusal] = []
     if facts.apt.sources:

@@ -16,7 +16,7 @@ FRESH = 24 * 3600
 """Seconds for which downloads count as what the sources have."""
 DRIVER_ACTIONS = ("install", "runfile", "remove_packages", "activate")
 """Steps of the role nvidia_driver that replace the driver; the others wait for site.yml."""
-CURRENT, DUE, REFUSED = "current", "due", "refused"
+CURRENT, DUE, REFUSED, UNASKED = "current", "due", "refused", "unasked"
 FIND_LOST = "see `lspci -d 10de:` and the kernel's log; where they were taken out, run playbooks/uninstall.yml"
 VANISHED = (
     "The GPUs of the last verification (%d: %s) are missing: none is on the PCI bus. Remedy: %s, or leave the "

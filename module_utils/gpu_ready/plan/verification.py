@@ -1,10 +1,30 @@
-"""Whether the last verification still holds for the present state of a host."""
+"""Whether the last verification still holds for the present state of a host, and which GPUs the next one names."""
 
-from typing import Optional
+from typing import List, Optional
 
+from ..catalog.settings import Settings
 from ..facts.model import Facts
-from . import health
+from . import health, parts
 from .driver import boot_module
+from .model import Refusal
+
+
+def device_refusals(facts: Facts, settings: Settings, part: str = "") -> List[Refusal]:
+    """Refuse indices of gpu_verify_devices that this host does not have; UUIDs are known only with a driver."""
+    given = settings.gpu_verify_devices
+    words = [word for item in ([given] if isinstance(given, str) else given) for word in item.split()]
+    count = len(facts.base.served_gpus)
+    absent = [word for word in words if word.isdigit() and int(word) >= count]
+    if not absent or part not in ("", parts.VERIFY):
+        return []
+    return [
+        Refusal(
+            "verify_devices_absent",
+            "gpu_verify_devices names GPU %s, and this host has %s"
+            % (" and ".join(absent), "GPU 0 only" if count == 1 else "GPUs 0 to %d" % (count - 1)),
+            "name indices from 0 to %d, or set gpu_verify_devices to all" % (count - 1),
+        )
+    ]
 
 
 def reason_to_verify(facts: Facts, digest: str) -> Optional[str]:

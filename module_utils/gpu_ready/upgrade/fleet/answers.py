@@ -6,7 +6,7 @@ from typing import Dict, Mapping, Optional
 
 from ...report import layout
 from ..model import PHASES
-from .model import CURRENT, DUE, REFUSED, AnswerError, HostUpgrade
+from .model import CURRENT, DUE, REFUSED, UNASKED, AnswerError, HostUpgrade
 
 LONGEST_VALUE = 60
 """Characters of a wrong value that are shown."""
@@ -38,7 +38,7 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
     found = _mapping(answer, "upgrade")
     journal, installed = _mapping(found.get("journal"), "journal"), _mapping(found.get("installed"), "installed")
     state = _text(found, "state")
-    if state not in (CURRENT, DUE, REFUSED):
+    if state not in (CURRENT, DUE, REFUSED, UNASKED):
         raise AnswerError(OTHER_FORM % ("state is %s" % format_wrong_value(found.get("state"))))
     if not isinstance(found.get("opened"), bool):
         raise AnswerError(OTHER_FORM % ("opened is %s" % format_wrong_value(found.get("opened"))))

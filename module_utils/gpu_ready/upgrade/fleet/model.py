@@ -5,7 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ...base.errors import GpuReadyError
 
-CURRENT, DUE, REFUSED = "current", "due", "refused"
+CURRENT, DUE, REFUSED, UNASKED = "current", "due", "refused", "unasked"
 BACK, DONE = "back", "done"
 
 
@@ -18,8 +18,9 @@ class AnswerError(GpuReadyError):
 
 
 class HostUpgrade(NamedTuple):
-    """What an upgrade would do with a host. ``state``: current, due, refused, or "" for a host without an answer.
+    """What an upgrade would do with a host.
 
+    ``state``: current, due, refused, unasked (refused without facts), or "" for a host without an answer.
     ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` are those of its journal;
     ``rollback``: the journal names a driver to roll back to.
     ``drained``: an earlier run left it so. ``failure``: why there is no answer.

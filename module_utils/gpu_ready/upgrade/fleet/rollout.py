@@ -6,7 +6,7 @@ import time
 from typing import Dict, List, Mapping, Optional, Sequence
 
 from .answers import LONGEST_VALUE, format_wrong_value
-from .model import CURRENT, DONE, DUE, FleetError, HostUpgrade, Lineup, Rollout, RolloutRequest, format_date
+from .model import CURRENT, DONE, DUE, UNASKED, FleetError, HostUpgrade, Lineup, Rollout, RolloutRequest, format_date
 
 NO_RECORD = "no rollback: no upgrade changed this host"
 LEFT_OUT = "no rollback: another rollout changed this host last"
@@ -178,9 +178,11 @@ def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> 
     """Why hosts keep their driver in a rollback: the rollout ``undone`` was not the last to change them."""
     found = {}
     for name, upgrade in upgrades.items():
-        if upgrade.state and not upgrade.opened and not upgrade.rollback:
+        if upgrade.state in ("", UNASKED):
+            continue
+        if not upgrade.opened and not upgrade.rollback:
             found[name] = NO_RECORD
-        elif upgrade.state and not upgrade.opened and upgrade.rollout != undone:
+        elif not upgrade.opened and upgrade.rollout != undone:
             found[name] = LEFT_OUT
     return found
 

@@ -112,9 +112,8 @@ def test_a_module_of_others_that_does_not_build(fleet: Fleet) -> None:
     extra = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
     checked = fleet.play("--check", "--limit", OTHERS, extra=extra)
     assert "other_module_builds" in [one["code"] for one in checked.plan(OTHERS)["warnings"]]
-    first = fleet.play(
-        "--limit", OTHERS, extra=extra
-    )  # it checks the package manager: dpkg --audit, a real installation
+    # It checks the package manager too: dpkg --audit, a real installation.
+    first = fleet.play("--limit", OTHERS, extra=extra)
     message = " ".join(first.failures(OTHERS).split())
     assert "DKMS could not build evdi/1.9.1 for kernel" in message and "`dkms remove evdi/1.9.1 --all`" in message
     assert "evdi.c:" in message and "driver branch" not in message

@@ -382,7 +382,7 @@ class Manager:
         path = failure.make_log(match.group()) or failure.make_log(text)
         log = self.host.read(path) if path else None
         if not is_driver_build(match):  # the driver's remedies would not help
-            return ": %s; the whole log is %s on the host" % (failure.key_line([log or text]), path or self.log)
+            return " (%s; the whole log is %s on the host)" % (failure.key_line([log or text]), path or self.log)
         return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
     def check_free_space(self, count: int, needs: List[Tuple[str, int]]) -> None:

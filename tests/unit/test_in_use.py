@@ -23,6 +23,9 @@ POD = ContainerFacts("containerd", "d" * 64, "ml/train-0", "GPU", True)
 JOB = WorkFacts(jobs=["614"])
 
 RESTART = Step("docker_engine.configure", "daemon.json gets mtu", "docker_restart")
+REPLACED = DockerInstallParams([], [], ["containerd.io"], [], [], "docker", "started")
+REPLACES = Step("docker_engine.install", "docker is not installed", "containerd_restart", REPLACED)
+REPLACES_BOTH = REPLACES._replace(disruption="docker_restart", params=REPLACED._replace(state="restarted"))
 CONTAINERD = Step("nvidia_container_runtime.containerd", "containerd's configuration gets x", "containerd_restart")
 INSTALL = Step("nvidia_driver.install", "driver 580 is installed; requested is 595", "driver_reload")
 REBOOT = Step("nvidia_driver.activate", "nouveau drives the GPU", "reboot")
@@ -62,6 +65,9 @@ ALL = work(TRAIN, WEB, POD, processes=(PYTHON, DAEMON), jobs=["614"])
         (work(unlisted=3), RESTART, {}, "docker would restart (daemon.json gets mtu), which stops running containers and 3 more"),
         # containerd: only where its unit ends all processes with it
         (ALL, CONTAINERD, {}, None),
+        # A package of containerd that another one replaces leaves nothing running for sure.
+        (ALL, REPLACES, {}, "containerd would restart (docker is not installed), which stops pod ml/train-0 (GPU), container train (GPU), container web"),
+        (ALL, REPLACES_BOTH, {}, "docker would restart (docker is not installed), which stops pod ml/train-0 (GPU), container train (GPU), container web"),
         (ALL, CONTAINERD, {"kept": False}, "containerd would restart (containerd's configuration gets x), which stops pod ml/train-0 (GPU), container train (GPU), container web"),
         # the driver: what holds a GPU or can reach one
         (work(WEB, processes=(DAEMON,)), INSTALL, {}, None),

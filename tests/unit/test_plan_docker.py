@@ -70,6 +70,10 @@ def test_a_second_engine_beside_that_of_a_snap_is_refused(given_settings: dict[s
     assert "snap remove docker" in refusal.remedy
     # Beside a complete engine it is the operator's decision.
     assert decide(engine(snap="/snap/docker/current")).refusals == []
+    # An installed engine that does not run cannot be started: the snap's has the socket.
+    stopped = engine(snap="/snap/docker/current", active=False, package="docker.io")
+    (refusal,) = decide(stopped, **given_settings).refusals
+    assert refusal.code == "docker_is_a_snap" and "The docker of the package docker.io does not run" in refusal.message
 
 
 def test_a_missing_engine_that_somebody_else_installs_is_refused() -> None:
@@ -255,6 +259,70 @@ def test_conflicting_packages_go_only_with_permission(
     params = todo(decision.steps[-1])
     assert (params["remove"], params["unhold"]) == (leaving, leaving[:1])
     assert [warning.code for warning in decision.warnings] == ["docker_replaced"]
+
+
+KUBEADM = {"kubernetes": {"kind": "kubeadm", "engine": "containerd"}, "containerd": {"active": True}}
+CRIO = {"kubernetes": {"kind": "kubeadm", "engine": "crio"}, "containerd": {"active": False}}
+ALONE = {"containerd": {"active": True}}
+REMOVES = "docker_engine_replace_conflicting: true (this removes the containerd that runs %s)"
+
+
+@pytest.mark.parametrize(
+    ("engines", "installed", "more", "words"),
+    [
+        (KUBEADM, {"containerd.io": "1.7"}, {}, REMOVES % "the pods of this Kubernetes node"),
+        (KUBEADM, {"containerd": "1.7"}, {"source": "docker_ce"}, REMOVES % "the pods of this Kubernetes node"),
+        (KUBEADM, CE, {"source": "distro", "version": "20.10"}, REMOVES % "the pods of this Kubernetes node"),
+        (ALONE, {"containerd.io": "1.7"}, {}, REMOVES % "containers without docker"),
+        (ALONE, CE, {"source": "distro", "version": "20.10"}, "(images and volumes in /var/lib/docker stay)"),
+        (CRIO, {"containerd.io": "1.7"}, {}, "(images and volumes in /var/lib/docker stay)"),
+        (KUBEADM, {"podman-docker": "4.3"}, {"source": "docker_ce"}, "(images and volumes in /var/lib/docker stay)"),
+    ],
+)
+def test_no_remedy_removes_the_containerd_of_others_without_saying_so(
+    engines: dict[str, Any], installed: dict[str, str], more: dict[str, Any], words: str
+) -> None:
+    facts = having(host(engine(None if CE is not installed else "28.5.1"), installed=installed), engines=engines)
+    given = {f"docker_engine_{name}": value for name, value in more.items()}
+    (refusal,) = docker.decide(facts, settings(**given), Choices()).refusals
+    assert words in refusal.remedy
+    users = "removes the containerd" in words
+    assert ("nvidia_container_runtime_engines: [containerd]" in refusal.remedy) is users
+    allowed = docker.decide(facts, settings(**given, docker_engine_replace_conflicting=True), Choices())
+    (notice,) = [one for one in allowed.warnings if one.code == "docker_replaced"]
+    assert ("the containerd that runs" in notice.message) is users
+    expected = "docker_restart" if facts.docker.active else "containerd_restart" if users else "none"
+    assert allowed.steps[-1].disruption == expected
+
+
+@pytest.mark.parametrize(
+    ("installed", "more", "kept"),
+    [
+        ({"containerd.io": "1.7"}, {}, "docker_ce"),
+        ({"containerd": "1.7"}, {"docker_engine_source": "docker_ce"}, "distro"),
+        ({"containerd": "1.7"}, {"docker_engine_source": "docker_ce", "docker_engine_version": "28.5"}, None),
+        ({"containerd": "1.7", "containerd.io": "1.7"}, {}, None),
+    ],
+)
+def test_the_remedy_names_the_source_that_removes_nothing_and_works_as_typed(
+    installed: dict[str, str], more: dict[str, str], kept: str | None
+) -> None:
+    facts = having(host(engine(None), installed=installed), engines=KUBEADM)
+    (refusal,) = docker.decide(facts, settings(**more), Choices()).refusals
+    assert ("which keeps" in refusal.remedy) is bool(kept) and "docker_engine_version empty" not in refusal.remedy
+    if kept:
+        assert refusal.remedy.startswith(f"set docker_engine_source: {kept}, which keeps it, or ")
+        decision = docker.decide(facts, settings(**{**more, "docker_engine_source": kept}), Choices())
+        assert not decision.refusals and todo(decision.steps[-1])["remove"] == []
+    # The other way: docker is not planned at all.
+    other = settings(**more, nvidia_container_runtime_engines=["containerd"])
+    assert docker.decide(facts, other, Choices()).refusals == []
+
+
+def test_the_remedy_keeps_an_installed_engine_and_works_as_typed() -> None:
+    (refusal,) = packaged(IO, version="28.5").refusals
+    assert "leave docker_engine_version empty, which keeps docker 20.10.24" in refusal.remedy
+    assert packaged(IO).refusals == []
 
 
 def test_with_permission_the_named_source_replaces_the_engine_that_is_there_without_it_a_notice() -> None:

@@ -8,6 +8,7 @@ from typing import Dict, List, NamedTuple, Sequence, Set
 from ..catalog.settings import Settings
 from ..containers import names as engines
 from ..facts.model import ContainerFacts, Facts, GpuProcess, WorkFacts
+from .containers.docker_packages import CONTAINERD_PACKAGES
 from .containers.model import CleanupParams, DockerInstallParams, MigrationParams
 from .driver.model import ActivateParams
 from .model import (
@@ -144,7 +145,7 @@ def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedW
     if disruption == DOCKER_RESTART:
         return containers_of_docker(facts, [step for step in steps if step.disruption == DOCKER_RESTART])
     if disruption == CONTAINERD_RESTART:
-        return containers_of_containerd(facts)
+        return containers_of_containerd(facts, [step for step in steps if step.disruption == CONTAINERD_RESTART])
     if disruption == KUBERNETES_RESTART:
         return affected_by_kubernetes(facts)
     return users_of_gpus(work) if disruption == DRIVER_RELOAD else everything(work)
@@ -178,13 +179,23 @@ def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
         if isinstance(step.params, (CleanupParams, MigrationParams)):
             named |= set(step.params.containers)
         elif not survive or (isinstance(step.params, DockerInstallParams) and step.params.remove):
-            return containers_of_engines(facts.work, engines.DOCKER)
+            others = [engines.CONTAINERD] if replaces_containerd([step]) else []
+            return containers_of_engines(facts.work, engines.DOCKER, *others)
     return AffectedWork(unique(container_names([one for one in listed if one.name in named])))
 
 
-def containers_of_containerd(facts: Facts) -> AffectedWork:
-    """Return the containers that containerd's restart stops: none, unless its unit kills all processes with it."""
-    if facts.engines.containerd.keeps_containers:
+def replaces_containerd(steps: Sequence[Step]) -> bool:
+    """True if a step removes the package of containerd, so that another one takes its place."""
+    removed = [name for step in steps if isinstance(step.params, DockerInstallParams) for name in step.params.remove]
+    return bool(set(removed) & set(CONTAINERD_PACKAGES))
+
+
+def containers_of_containerd(facts: Facts, steps: Sequence[Step]) -> AffectedWork:
+    """Return the containers that containerd's restart stops: none, unless its unit kills all processes with it.
+
+    Where the package is replaced, the new one need not take them over.
+    """
+    if facts.engines.containerd.keeps_containers and not replaces_containerd(steps):
         return AffectedWork([])
     return containers_of_engines(facts.work, engines.CONTAINERD, engines.DOCKER)
 

@@ -1,17 +1,20 @@
 """Which docker engine a host gets: its source and version, and what it replaces."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
-from ...facts.model import Facts
+from ...containers.names import CONTAINERD
+from ...facts.model import DockerFacts, Facts
 from ...packaging.version_match import version_matches
 from .. import repository
-from ..model import DOCKER_RESTART, NONE, Notice, PackageTarget, Refusal, RepositoryParams, Step
+from ..model import CONTAINERD_RESTART, DOCKER_RESTART, NONE, Notice, PackageTarget, Refusal, RepositoryParams, Step
 from .model import DockerInstallParams
 
 SERVICE = "docker"
+CONTAINERD_PACKAGES = ("containerd.io", "containerd")
+"""Packages of containerd: of Docker's repository, and of distributions."""
 
 
 class DockerSource(NamedTuple):
@@ -58,8 +61,8 @@ class PackageDecision(NamedTuple):
 
 def decide(facts: Facts, settings: Settings) -> PackageDecision:
     engine = facts.docker
-    if engine.snap and not engine.installed:
-        return PackageDecision([], [snap_refusal(engine.snap)])
+    if engine.snap and not (engine.installed and engine.active):
+        return PackageDecision([], [snap_refusal(engine)])
     target = choose_target(facts, settings)
     installed_source = find_installed_source(facts)
     if target is None:
@@ -75,7 +78,7 @@ def decide(facts: Facts, settings: Settings) -> PackageDecision:
         return decide_installed(facts, settings, target)
     remove = [] if installed_source == target.source.name else conflicting_packages(facts, target)
     if remove and not settings.docker_engine_replace_conflicting:
-        return PackageDecision([], [conflict_refusal(target, remove)])
+        return PackageDecision([], [conflict_refusal(facts, target, remove)])
     names = [target.source.repository] if target.source.repository else []
     needed = [repository.parameters(name, settings) for name in names]
     refusals = repository.source_refusals(facts, needed)
@@ -87,8 +90,9 @@ def decide(facts: Facts, settings: Settings) -> PackageDecision:
         reason = "docker comes from %s" % needed[0].url
         steps.append(Step("docker_engine.repository", reason, params=RepositoryParams(needed)))
     why = install_reason(facts, target, missing)
-    steps.append(install(facts, target, why, DOCKER_RESTART if engine.active else NONE, remove))
-    warnings = [replaced_notice(remove)] if remove else []
+    replaces = CONTAINERD_RESTART if containerd_users(facts, remove) else NONE
+    steps.append(install(facts, target, why, DOCKER_RESTART if engine.active else replaces, remove))
+    warnings = [replaced_notice(facts, remove)] if remove else []
     return PackageDecision(steps, [], warnings)
 
 
@@ -181,6 +185,29 @@ def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
     return sorted({name for name in listed if name in facts.packages.installed and name not in own})
 
 
+def containerd_users(facts: Facts, remove: Sequence[str]) -> str:
+    """Return what uses the containerd that is removed, beside docker; "" where nothing does or it stays."""
+    engines = facts.engines
+    if not set(remove) & set(CONTAINERD_PACKAGES):
+        return ""
+    if engines.kubernetes.kind and engines.kubernetes.engine in ("", CONTAINERD):
+        return "the pods of this Kubernetes node"
+    return "" if facts.docker.installed or not engines.containerd.active else "containers without docker"
+
+
+def find_fitting_source(facts: Facts, version: Optional[str]) -> Optional[str]:
+    """Return the source of docker that excludes nothing of what is installed, and has the requested version."""
+    for name, source in offered_sources(facts).items():
+        has = (
+            version is None
+            or name == "docker_ce"
+            or version_matches(engine_number(version) + "*", source.version or "")
+        )
+        if has and not conflicting_packages(facts, DockerTarget(source, version)):
+            return name
+    return None
+
+
 def requested_packages(target: DockerTarget) -> List[PackageTarget]:
     return [
         one._replace(version=target.version) if target.version is not None and one.name in target.engine else one
@@ -236,7 +263,7 @@ def silent_engine_reasons(facts: Facts) -> List[str]:
 def decide_installed(facts: Facts, settings: Settings, target: DockerTarget) -> PackageDecision:
     engine, held = facts.docker, set(facts.packages.held)
     other = settings.docker_engine_source not in ("auto", "none", target.source.name)
-    warnings = [other_source_notice(settings, target)] if other else []
+    warnings = [other_source_notice(facts, settings, target)] if other else []
     reasons = silent_engine_reasons(facts)
     if target.version is None:
         ours = sorted(held & set(target.engine) & set(engine.held_by_us))
@@ -273,30 +300,44 @@ def install_reason(facts: Facts, target: DockerTarget, missing: List[str]) -> st
 # --- refusals and warnings ---------------------------------------------------------------------------------------
 
 
-def other_source_notice(settings: Settings, target: DockerTarget) -> Notice:
+def other_source_notice(facts: Facts, settings: Settings, target: DockerTarget) -> Notice:
+    users = containerd_users(facts, [name for name in target.source.package_names if name in facts.packages.installed])
     return Notice(
         "docker_from_elsewhere",
         "%s is installed and is kept, although docker_engine_source is %s"
         % (target.engine[0], settings.docker_engine_source),
-        "set docker_engine_replace_conflicting: true to replace it; images and volumes stay",
+        "set docker_engine_replace_conflicting: true to replace it; images and volumes stay%s"
+        % (", and the containerd that runs %s is removed" % users if users else ""),
     )
 
 
-def conflict_refusal(target: DockerTarget, remove: List[str]) -> Refusal:
+def conflict_refusal(facts: Facts, target: DockerTarget, remove: List[str]) -> Refusal:
+    """Refuse what would be removed unasked, with the ways that remove nothing first."""
     one = len(remove) == 1
     text = "%s %s installed and exclude%s %s, which is requested"
+    users, kept = containerd_users(facts, remove), find_fitting_source(facts, target.version)
+    ways = ["set docker_engine_source: %s, which keeps %s" % (kept, "it" if one else "them")] if kept else []
+    if find_installed_source(facts):
+        ways.append("leave docker_engine_version empty, which keeps docker %s" % (facts.docker.version or "as it is"))
+    if users:
+        ways.append("set nvidia_container_runtime_engines: [containerd], if docker is not needed here")
+    stays = (
+        "this removes the containerd that runs %s" % users if users else "images and volumes in /var/lib/docker stay"
+    )
+    allow = "allow %s removal with docker_engine_replace_conflicting: true (%s)" % ("its" if one else "their", stays)
     return Refusal(
         "docker_conflicting_packages",
         text % (", ".join(remove), "is" if one else "are", "s" if one else "", target.title),
-        "allow %s removal with docker_engine_replace_conflicting: true (images and volumes in /var/lib/docker stay), "
-        "or set docker_engine_source and docker_engine_version to what is installed" % ("its" if one else "their"),
+        ", or ".join(ways + [allow]),
     )
 
 
-def replaced_notice(removed: List[str]) -> Notice:
+def replaced_notice(facts: Facts, removed: List[str]) -> Notice:
+    users = containerd_users(facts, removed)
     return Notice(
         "docker_replaced",
-        "%s will be removed; images, volumes and containers in /var/lib/docker stay" % ", ".join(removed),
+        "%s will be removed%s; images, volumes and containers in /var/lib/docker stay"
+        % (", ".join(removed), ", with the containerd that runs %s" % users if users else ""),
         "uninstall.yml does not install them again",
     )
 
@@ -319,12 +360,13 @@ def cannot_change_version(facts: Facts, settings: Settings) -> Refusal:
     )
 
 
-def snap_refusal(path: str) -> Refusal:
+def snap_refusal(engine: DockerFacts) -> Refusal:
     """Refuse a host whose docker is a snap: it has files and a toolkit of its own, and uses the same socket."""
+    beside = ". The docker of the package %s does not run" % engine.package if engine.package else ""
     return Refusal(
         "docker_is_a_snap",
         "docker on this host is a snap (%s), with configuration, containers and a toolkit of its own that gpu-ready "
-        "does not manage, and a second docker would take its socket" % path,
+        "does not manage, and a second docker would take its socket%s" % (engine.snap, beside),
         "move its containers and images away and run `snap remove docker`, then run this again",
     )
 

@@ -77,7 +77,8 @@ def results(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return {"summary": json.loads(texts[run.SUMMARY]), "files": texts, "screen": screen, "changed": changed}
 
 
-def test_every_part_ends_with_a_status(results: dict[str, Any]) -> None:
+def test_every_part_ends_with_a_status(fleet: Fleet, results: dict[str, Any]) -> None:
+    kept = f"driver {fleet.ssh(HOST, 'cat /sys/module/nvidia/version').strip()} is kept, 5 steps"
     found = {part["name"]: (part["status"], part["message"]) for part in results["summary"]["parts"]}
     assert list(found) == [part.name for part in run.PARTS]
     assert {name: status for name, (status, _) in found.items()} == {
@@ -88,7 +89,7 @@ def test_every_part_ends_with_a_status(results: dict[str, Any]) -> None:
         "metrics": "not run",
     }, found
     assert "PyTorch is missing" in found["metrics"][1] and "3 samples without one: memory" in found["metrics"][1]
-    assert found["plan"][1] == "default: 1 steps; kept: 1 steps"
+    assert found["plan"][1] == f"default: {kept}; kept: {kept}"
     assert all(part["seconds"] > 0 and part["cpu"] > 0 for part in results["summary"]["parts"])
     assert results["summary"]["commit"] == "0123abc"
     for name, (status, _) in found.items():
@@ -97,7 +98,8 @@ def test_every_part_ends_with_a_status(results: dict[str, Any]) -> None:
 
 def test_the_archive_has_the_outputs_and_their_explanations(results: dict[str, Any]) -> None:
     files = results["files"]
-    smi = [name for name in outputs.PROGRAMS if name.startswith("nvidia-smi")]
+    smi = [name for name in outputs.PROGRAMS if name.startswith("nvidia-smi") and name != "nvidia-smi-nvlink"]
+    assert "nvidia-smi-nvlink (it printed nothing)" in results["screen"]  # these cards have none
     assert {f"outputs/{name}.txt" for name in [*smi, "dmesg", "proc-driver-nvidia-version"]} <= set(files)
     for name in explain.KINDS:
         if f"outputs/{name}.txt" in files:

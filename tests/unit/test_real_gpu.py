@@ -1,17 +1,19 @@
 """tools/real_gpu: the parts that need no GPU, and how a run treats parts that fail, hang or leave processes."""
 
 import json
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.base.host import GRACE, Result
 
+from tests.unit.recorded import RecordedHost
 from tools.real_gpu import compare, explain, identifiers, load, metrics, outputs, plan, run, verify
 from tools.real_gpu.compare import DUTY, MEMORY, PROCESS_DUTY, PROCESS_MEMORY, Sample
 from tools.real_gpu.metrics import Smi
-from tools.real_gpu.run import Part
 from tools.real_gpu.verify import Gpu
 
 UUID = "8f8e1c2a-77b1-4f0e-9a51-3d1c5b9e0a11"
@@ -219,6 +221,21 @@ def test_every_explained_output_is_a_collected_one() -> None:
     assert set(explain.KINDS) <= {*outputs.PROGRAMS, *files}
 
 
+def test_a_program_that_hangs_is_not_asked_again() -> None:
+    answers = {
+        ("x", "-L"): Result(124, "begun", ""),
+        ("x", "-q"): Result(0, "", ""),
+        ("y",): Result(3, "out ", "error"),
+    }
+    host, hanging = RecordedHost(programs=answers), set[str]()
+    assert outputs.ask(host, hanging, ("x", "-q")) == ("", "it printed nothing")
+    assert outputs.ask(host, hanging, ("x", "-L")) == ("begun", "no answer in 15 s")
+    assert outputs.ask(host, hanging, ("x", "-q")) == (None, "x hangs")
+    assert outputs.ask(host, hanging, ("y",)) == ("out error", "")
+    assert outputs.ask(host, hanging, ("no-such-program-anywhere",))[1] == "no-such-program-anywhere is missing"
+    assert next(part.limit for part in run.PARTS if part.name == "outputs") > outputs.LIMIT + GRACE
+
+
 def test_nvidia_smi_is_only_asked() -> None:
     """No option that sets, resets or drains anything (nvidia-smi -h: the device modification options)."""
     asked = [argv[1:] for argv in outputs.PROGRAMS.values() if argv[0] == outputs.SMI]
@@ -227,27 +244,40 @@ def test_nvidia_smi_is_only_asked() -> None:
     assert {word for words in asked for word in words if not word.startswith(("--query-", "--format="))} <= known
 
 
+LEFT = "61.20261126"
 SCRIPTS = {
     "good": "print('fine')",
     "bad": "print('line'); raise SystemExit('it broke')",
     "not_run": "print('not run: no such thing'); raise SystemExit(77)",
     "hangs": "print('begun', flush=True); import time; time.sleep(60)",
-    "leaves": "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True); print('left')",
+    "leaves": f"import subprocess; subprocess.Popen(['sleep', '{LEFT}'], start_new_session=True); print('left')",
     "writes": "import os, pathlib; pathlib.Path(os.environ['GPU_READY_RESULTS'], 'x.txt').write_text('result')",
     "computes": "import subprocess, sys; subprocess.run([sys.executable, '-c', 'sum(range(10**7))'])",
 }
 
 
-@pytest.mark.host_io
-def test_each_part_ends_with_a_status_and_none_stops_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parts = [Part(name, 2, (sys.executable, "-c", script)) for name, script in SCRIPTS.items()]
-    monkeypatch.setattr(run, "PARTS", (*parts, Part("missing", 2, ("/no/such/program",))))
-    assert run.main([str(tmp_path)]) == 1
+STARTED = """
+import sys
+from tools.real_gpu import run
+run.PARTS = tuple(run.Part(name, 2, (sys.executable, "-c", script)) for name, script in {scripts!r}.items())
+run.PARTS += (run.Part("missing", 2, ("/no/such/program",)),)
+sys.exit(run.main({arguments!r}))
+"""
+
+
+def run_scripts(tmp_path: Path, *names: str) -> tuple[int, str, dict[str, Any]]:
+    """Status, screen and summary of a run, in a process of its own: it ends all that its parts left."""
+    text = STARTED.format(scripts=SCRIPTS, arguments=[str(tmp_path), *names])
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=run.ROOT, check=False)
+    assert not done.stderr, done.stderr
     summary = json.loads((tmp_path / run.SUMMARY).read_text())
-    found = {part["name"]: (part["status"], part["message"]) for part in summary["parts"]}
-    assert found == {
+    return done.returncode, done.stdout, {part["name"]: part for part in summary["parts"]}
+
+
+@pytest.mark.host_io
+def test_each_part_ends_with_a_status_and_none_stops_the_others(tmp_path: Path) -> None:
+    status, screen, parts = run_scripts(tmp_path)
+    assert {name: (part["status"], part["message"]) for name, part in parts.items()} == {
         "good": ("ok", "fine"),
         "bad": ("failed", "it broke"),
         "not_run": ("not run", "not run: no such thing"),
@@ -257,24 +287,36 @@ def test_each_part_ends_with_a_status_and_none_stops_the_others(
         "computes": ("ok", ""),
         "missing": ("failed", "/no/such/program: No such file or directory"),
     }
-    used = {part["name"]: part for part in summary["parts"]}
-    assert used["computes"]["cpu"] > used["good"]["cpu"] and used["hangs"]["seconds"] >= 2
+    assert status == 1
+    assert parts["computes"]["cpu"] > parts["good"]["cpu"] and parts["hangs"]["seconds"] >= 2
     with tarfile.open(tmp_path / run.ARCHIVE) as archive:
         names = archive.getnames()
         content = archive.extractfile("real-gpu/x.txt")
         assert content and content.read() == b"result"
     assert {f"real-gpu/logs/{name}.txt" for name in SCRIPTS} <= set(names) and "real-gpu/summary.json" in names
+    assert not [name for name in names if "bytecode" in name or "/tmp" in name]
     assert sorted(path.name for path in tmp_path.iterdir()) == [run.ARCHIVE, run.SUMMARY]
-    table = capsys.readouterr().out
-    assert "hangs     timed out" in table and "not_run   not run" in table
+    assert "hangs     timed out" in screen and "not_run   not run" in screen
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if LEFT in read(path)]
+    assert not left
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 @pytest.mark.host_io
-def test_chosen_parts_alone_are_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = tuple(Part(name, 2, (sys.executable, "-c", SCRIPTS[name])) for name in ("good", "bad"))
-    monkeypatch.setattr(run, "PARTS", parts)
-    assert run.main([str(tmp_path), "good"]) == 0
-    assert [part["name"] for part in json.loads((tmp_path / run.SUMMARY).read_text())["parts"]] == ["good"]
+def test_chosen_parts_alone_are_run(tmp_path: Path) -> None:
+    status, _, parts = run_scripts(tmp_path, "good")
+    assert status == 0 and list(parts) == ["good"]
+
+
+def test_the_processes_below_another_one() -> None:
+    assert run.descendants(10, {11: 10, 12: 11, 13: 12, 20: 1, 10: 1}) == {11, 12, 13}
+    assert run.descendants(10, {20: 1}) == set()
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["results", "no_such_part"]])

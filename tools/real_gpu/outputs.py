@@ -6,6 +6,7 @@ Nothing here changes a setting: nvidia-smi is only asked.
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_ready.base.host import MISSING, TIMED_OUT, Host
@@ -14,7 +15,7 @@ from tools.real_gpu import part
 from tools.real_gpu.identifiers import replace_identifiers
 
 SMI = "nvidia-smi"
-LIMIT = 12.0
+LIMIT = 15.0
 """Seconds for one program."""
 LARGEST = 4 << 20
 PROGRAMS: dict[str, tuple[str, ...]] = {
@@ -50,45 +51,55 @@ def files_below(directory: str) -> list[str]:
     return sorted(str(path) for path in found if path.is_file() and not path.is_symlink())
 
 
-def collect(host: Host) -> tuple[dict[str, str], list[str]]:
-    """The outputs by name, and what there was no output of, with the reason."""
-    texts: dict[str, str] = {}
-    missing: list[str] = []
-    for name, argv in PROGRAMS.items():
-        # With this process's PATH: what root's usual one does not reach is reported, and asked nevertheless.
-        answer = host.run([shutil.which(argv[0]) or argv[0], *argv[1:]], timeout=LIMIT)
-        if answer.rc in (MISSING, TIMED_OUT):
-            missing.append(f"{name} ({'is missing' if answer.rc == MISSING else f'no answer in {LIMIT:g} s'})")
-        if answer.out or answer.rc not in (0, MISSING):
-            texts[name] = answer.out + answer.err if answer.rc else answer.out
-    for path in [*FILES, *files_below(DIRECTORY)]:
-        text = host.read(path)
-        if text:
-            texts[names_of(path)] = text
+def ask(host: Host, hanging: set[str], argv: tuple[str, ...]) -> tuple[str | None, str]:
+    """What a program printed (None: it does not exist or is not asked), and why that is nothing."""
+    if argv[0] in hanging:
+        return None, f"{argv[0]} hangs"
+    # With this process's PATH: a program that the product's does not reach is asked nevertheless.
+    answer = host.run([shutil.which(argv[0]) or argv[0], *argv[1:]], timeout=LIMIT)
+    if answer.rc == MISSING:
+        return None, f"{argv[0]} is missing"
+    if answer.rc == TIMED_OUT:
+        hanging.add(argv[0])
+        return answer.out, f"no answer in {LIMIT:g} s"
+    text = answer.out + answer.err if answer.rc else answer.out
+    return text, "" if text else "it printed nothing"
+
+
+def texts_of_files(host: Host) -> dict[str, str]:
+    texts = {names_of(path): host.read(path) or "" for path in [*FILES, *files_below(DIRECTORY)]}
     rows = [
         f"{address} {name} {(host.read(f'/sys/bus/pci/devices/{address}/{name}') or '').strip()}\n"
         for address in host.listdir("/sys/bus/pci/devices")
         for name in PCI_FILES
     ]
-    texts["sys-bus-pci"] = "".join(rows)
     variables = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
-    texts["environment"] = "".join(f"{name}={os.environ.get(name, '')}\n" for name in variables)
-    return {name: text[:LARGEST] for name, text in texts.items() if text}, missing
+    environment = "".join(f"{name}={os.environ.get(name, '')}\n" for name in variables)
+    return texts | {"sys-bus-pci": "".join(rows), "environment": environment}
 
 
-def write(directory: Path, texts: dict[str, str]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+def write(directory: Path, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
-        (directory / f"{name}.txt").write_text(text, encoding="utf-8")
+        if text:
+            (directory / f"{name}.txt").write_text(text[:LARGEST], encoding="utf-8")
 
 
 def main() -> str:
-    host = Host()
-    texts, missing = collect(host)
-    write(part.own_directory("outputs"), texts)
-    write(part.own_directory("corpus"), replace_identifiers(texts, {socket.gethostname(), socket.getfqdn()}))
+    host, raw = Host(), part.own_directory("outputs")
+    texts = texts_of_files(host)
+    write(raw, texts)
+    hanging, missing = set[str](), []
+    for program, argv in PROGRAMS.items():
+        text, reason = ask(host, hanging, argv)
+        if reason:
+            missing.append(f"{program} ({reason})")
+        texts[program] = text or ""
+        write(raw, {program: texts[program]})  # at once: the next program may use up the time
+    name = socket.gethostname()  # no question to a name server, which may not answer
+    names = {name, name.partition(".")[0]}
+    write(part.own_directory("corpus"), replace_identifiers(texts, names))
     part.need_gpu(host)
-    return f"{len(texts)} outputs" + (f"; without {', '.join(missing)}" if missing else "")
+    return f"{sum(map(bool, texts.values()))} outputs" + (f"; without {', '.join(missing)}" if missing else "")
 
 
 if __name__ == "__main__":

@@ -89,12 +89,14 @@ def run_site(name: str, directory: Path, variables: Mapping[str, str]) -> dict[s
     return plans[0]
 
 
-def describe(name: str, plan: Mapping[str, Any]) -> str:
-    """One plan in a few words."""
+def describe(name: str, plan: Mapping[str, Any], loaded: str | None) -> str:
+    """One plan in a few words; nothing is wrong with it."""
     refused = [refusal["code"] for refusal in plan["refusals"]]
     if refused:
         return f"{name}: refused ({', '.join(refused)})"
-    return f"{name}: {len(plan['steps'])} steps" if plan["gpu_host"] else f"{name}: {plan['summary']}"
+    if not plan["gpu_host"]:
+        return f"{name}: {plan['summary']}"
+    return f"{name}: {f'driver {loaded} is kept' if loaded else 'no driver is loaded'}, {len(plan['steps'])} steps"
 
 
 def main() -> str:
@@ -108,11 +110,11 @@ def main() -> str:
         (directory / "home").mkdir()
         unpack(WHEELS, directory / "site")
         plans = {run: run_site(run, directory, variables) for run, variables in RUNS.items()}
-    loaded = facts.driver.loaded
-    wrong = judge(plans, loaded.version if loaded else None)
+    loaded = facts.driver.loaded.version if facts.driver.loaded else None
+    wrong = judge(plans, loaded)
     if wrong:
         raise part.FailedError("; ".join(wrong))
-    return "; ".join(describe(run, plan) for run, plan in plans.items())
+    return "; ".join(describe(run, plan, loaded) for run, plan in plans.items())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Nothing is installed or changed: no setting of a GPU, no file outside of RESULTS
 has a time limit, and one that fails does not stop the others. docs/dev/real-gpu.md has more.
 """
 
+import ctypes
 import json
 import os
 import platform
@@ -16,7 +17,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,8 @@ NOT_RUN = 77
 ARCHIVE, SUMMARY = "real-gpu.tar.gz", "summary.json"
 TOTAL_LIMIT = 360
 """Seconds of a whole run."""
+PR_SET_CHILD_SUBREAPER = 36
+"""Of prctl(2): processes whose parent ends become children of this process."""
 GRACE = 5.0
 """Seconds in which a killed process has to end. One that waits in the driver does not."""
 
@@ -73,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0].startswith("-") or not set(arguments[1:]) <= set(known):
         print(f"{__doc__}\nparts: {', '.join(known)}", file=sys.stderr)
         return 2
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     results = Path(arguments[0]).resolve()
     results.mkdir(parents=True, exist_ok=True)
     chosen = [known[name] for name in arguments[1:]] or list(PARTS)
@@ -93,7 +97,7 @@ def run_part(part: Part, directory: Path) -> Outcome:
     log.parent.mkdir(exist_ok=True)
     environment = dict(
         os.environ,
-        PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "module_utils")]),
+        PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "module_utils"), os.environ.get("PYTHONPATH", "")]),
         PYTHONPYCACHEPREFIX=str(directory / "bytecode"),
         PYTHONUNBUFFERED="1",
         TMPDIR=str(temporary(directory)),
@@ -108,7 +112,7 @@ def run_part(part: Part, directory: Path) -> Outcome:
         except OSError as error:
             return Outcome(part.name, "failed", 0.0, 0.0, f"{part.command[0]}: {error.strerror}")
     code, cpu = wait(process.pid, part.limit)
-    left = kill_all(directory)
+    left = kill_all()
     message = last_line(log)
     if left:
         message = f"{message}; {left} processes could not be ended"
@@ -143,26 +147,40 @@ def wait(pid: int, limit: float) -> tuple[int | None, float]:
     return None, 0.0
 
 
-def own_processes(directory: Path) -> Iterator[int]:
-    """Processes that a part started, also those that left its process group, as Ansible's workers do."""
-    mark = f"{RESULTS}={directory}".encode()
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if mark in path.read_bytes().split(b"\0"):
-                yield int(path.parent.name)
+def parents() -> dict[int, int]:
+    """The parent by process, from /proc/PID/stat: unlike the environment it is readable while a process hangs."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            found[int(path.parent.name)] = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
+    return found
 
 
-def kill_all(directory: Path) -> int:
-    """End what a part left running; the number of processes that did not end."""
+def descendants(pid: int, parent_of: Mapping[int, int]) -> set[int]:
+    found, due = set[int](), {pid}
+    while due:
+        due = {child for child, parent in parent_of.items() if parent in due} - found
+        found |= due
+    return found
+
+
+def kill_all() -> int:
+    """End what a part left running; the number of processes that did not end.
+
+    Their parent is this process by then (PR_SET_CHILD_SUBREAPER): a process group is left by Ansible's workers.
+    """
     end = time.monotonic() + GRACE
-    left = list(own_processes(directory))
-    while left and time.monotonic() < end:
+    while True:
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        left = descendants(os.getpid(), parents())
+        if not left or time.monotonic() >= end:
+            return len(left)
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.1)
-        left = list(own_processes(directory))
-    return len(left)
+        time.sleep(0.05)
 
 
 def status_of(code: int | None) -> str:
@@ -187,11 +205,12 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
 
 def commit() -> str | None:
     """Of the checkout; of a copy without .git, what tools/real_gpu/prepare wrote down."""
+    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     with suppress(OSError):
-        words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
         if done.returncode == 0:
             return done.stdout.strip()
+    with suppress(OSError):
         return (ROOT / "build/real_gpu/commit").read_text().strip()
     return None
 

@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.diagnostics import xid
+from gpu_ready.facts import base, collect
 from gpu_ready.facts import health as collector
 from gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
 from gpu_ready.hardware import pci
 from gpu_ready.lifecycle import audit, decide
 from gpu_ready.plan import compose, health, parts, verification
+from gpu_ready.plan.model import VerifyExpectation
 from gpu_ready.system import kernel_messages
+from gpu_ready.verify import run, verdict
 
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
@@ -154,6 +157,9 @@ HARMLESS: list[tuple[str, Change]] = [
     ("no device node yet, nvidia-modprobe creates them", change(health={"nodes": None})),
     ("more nodes than GPUs", change(health={"nodes": ["nvidia0", "nvidia1", "nvidia2", "nvidiactl"]})),
     ("a GPU of which the driver shows another", change(health={"driven": [*BOTH, "0000:99:00.0"]})),
+    ("a node for each of those that were verified", lambda facts: change(health={"nodes": ["nvidia0", "nvidiactl"]})(having(facts, verified={"gpus": ["GPU-a"]}))),
+    ("a node for each of those that the driver has left", lambda facts: with_gpu(driver="vfio-pci")(change(health={"nodes": ["nvidia1", "nvidiactl"], "driven": [SECOND]})(facts))),
+    ("another driver was loaded, which is verified anyway", change(health={"driven": []}, driver={"loaded": {"version": "595.1.1"}})),
     ("the daemon's files cannot be read", change(driver={"persistence": {"running": True, "held": None}})),
     ("more GPUs are open than were", change(driver={"persistence": {"running": True, "held": 3}})),
 ]  # fmt: skip
@@ -185,6 +191,7 @@ def test_without_a_valid_record_only_what_is_wrong_in_itself_is_a_finding(record
         assert health.findings(broken(facts)) == [] and health.persistence_released(broken(facts)) == ""
     assert [one.lost for one in health.findings(with_gpu(silent=True)(facts))] == [True]
     assert [one.lost for one in health.findings(reported(79)(facts))] == [True]
+    assert len(health.findings(reported(79, 1.0)(facts))) == (0 if record == "failed" else 1)
 
 
 def test_an_xid_that_a_good_verification_has_seen_does_not_return_with_a_failed_one() -> None:
@@ -218,6 +225,8 @@ def test_no_more_than_the_newest_xids_are_reported() -> None:
     many = [XidFacts(48, SECOND, VERIFIED_AT + number) for number in range(1, 1000)]
     facts = ready()._replace(health=HealthFacts(BOTH, None, many))
     assert len(health.findings(facts)) == health.MOST
+    last = XidFacts(79, FIRST, VERIFIED_AT + 5000)
+    assert health.findings(facts._replace(health=HealthFacts(BOTH, None, [*many, last])))[0].address == FIRST
 
 
 def test_other_refusals_are_still_refusals_of_the_audit() -> None:
@@ -267,7 +276,7 @@ CONFIG = bytes.fromhex("de10b81e06041000a1000203") + b"\0\0\0\0" + bytes(240)
         (b"\xff" * 64, True),
         (CONFIG, False),
         (b"\xff\xff\xff\xff" + CONFIG[4:], False),  # an SR-IOV virtual function
-        (b"\xff" * 4, False),
+        (b"\xff" * 32, False),
         (b"", False),
     ],
 )
@@ -289,6 +298,7 @@ LOG = [
         ([("3.5", XID % ("0000:3b:00", "48, pid=1, DBE"))], [XidFacts(48, FIRST, 3.5)]),
         ([("3.0", "NVRM: Xid (0000:3b:00): 48, DBE"), ("4.0", XID % ("0000:3b:00 GPU-I:05", "48, DBE"))], [XidFacts(48, FIRST, 4.0)]),
         ([("3.0", XID % ("0000:3b:00", "48, DBE")), ("4.0", LOG[1][1])], []),
+        ([("3.0", "NVRM: Xid (3b:00.0): 48, DBE"), ("4.0", "NVRM: Xid (PCI:00000001:3b:00): 48, DBE")], [XidFacts(48, FIRST, 3.0), XidFacts(48, "0001:3b:00.0", 4.0)]),
         (
             [
                 ("3.0", XID % ("0000:3b:00", "94, Contained")),
@@ -389,3 +399,34 @@ def test_nodes_do_not_count_where_nvidia_modprobe_creates_them() -> None:
 def test_the_record_of_a_verification_without_these_fields_is_read() -> None:
     record = VerifiedFacts(ok=True)
     assert (record.logged, record.persistent) == (0.0, None)
+
+
+@pytest.mark.parametrize(("space", "silent"), [(b"\xff" * 256, True), (CONFIG, False)])
+def test_whether_a_gpu_answers_is_a_fact_of_it(space: bytes, silent: bool) -> None:
+    texts: dict[str, str | bytes] = {"vendor": "0x10de\n", "device": "0x1eb8\n", "class": "0x030200\n", "config": space}
+    host = RecordedHost(files={f"{GPU}/{name}": text for name, text in texts.items()})
+    (gpu,) = base.collect(host).gpus
+    assert (gpu.address, gpu.silent) == (FIRST, silent)
+
+
+@pytest.mark.parametrize(
+    ("log", "before", "ok", "after"),
+    [
+        ("[   50.0] a\n", 0.0, True, 50.0),
+        ("[   50.0] a\n", 10.0, False, 10.0),
+        ("", 10.0, True, 10.0),
+    ],
+)
+def test_a_good_verification_records_up_to_where_it_has_read_the_log(
+    monkeypatch: pytest.MonkeyPatch, log: str, before: float, ok: bool, after: float
+) -> None:
+    facts = ready()
+    assert facts.verified is not None
+    facts = facts._replace(verified=facts.verified._replace(logged=before))
+    monkeypatch.setattr(collect, "collect", lambda host: facts)
+    monkeypatch.setattr(run, "judge_evidence", lambda evidence: verdict.Verdict(ok, []))
+    host = RecordedHost(programs={("dmesg",): Result(0, log, "")})
+    done = run.verify(host, VerifyExpectation(), "digest", run.VerifyOptions("image", compute=False))
+    assert (done.record.logged, done.record.persistent) == (after, 2)
+    rebooted = having(facts, base={"boot_id": "b1"})
+    assert run.logged_before(rebooted.verified, rebooted.base.boot_id) == 0.0

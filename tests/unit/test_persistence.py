@@ -186,6 +186,31 @@ def test_a_daemon_that_still_runs_with_the_former_command_is_restarted() -> None
     assert host.changes == ["restart"]
 
 
+@pytest.mark.parametrize(("open_nodes", "held"), [(["nvidia0", "nvidia1"], 2), (["nvidia1 (deleted)"], 1), ([], 0)])
+def test_the_daemon_holds_the_gpus_whose_mode_is_on(open_nodes: list[str], held: int) -> None:
+    host = daemon("--persistence-mode")
+    host.links = {
+        f"/proc/7/fd/{number}": "/dev/" + name for number, name in enumerate(["nvidiactl", "null", *open_nodes])
+    }
+    host.links["/proc/7/fd/99"] = host.links["/proc/7/fd/0"]
+    assert persistence_state.read_persistence(host) == Persistence(running=True, held=held)
+
+
+def test_what_a_daemon_has_open_is_unknown_where_it_is_not_shown() -> None:
+    assert persistence_state.read_persistence(daemon("--persistence-mode")).held is None
+    assert persistence_state.read_persistence(RecordedHost()).held is None
+
+
+@pytest.mark.parametrize(("option", "gpus", "restarted"), [("", 2, True), ("", 1, False), ("own", 2, False)])
+def test_a_daemon_that_was_asked_to_close_a_gpu_is_restarted(option: str, gpus: int, restarted: bool) -> None:
+    host = Systemd(DEBIAN, "--persistence-mode")
+    host.links = {"/proc/7/fd/3": "/dev/nvidia0"}
+    host.directories |= {f"/proc/driver/nvidia/gpus/{number}" for number in range(gpus)}
+    host.files |= {ADMIN: "[Service]\nExecStart=\nExecStart=x\n"} if option else {}
+    assert persistence.run_daemon(host, "nvidia-persistenced", service.STARTED)["changed"] is restarted
+    assert host.changes == (["restart"] if restarted else [])
+
+
 # ---- the verification ------------------------------------------------------------------------------------------------
 
 

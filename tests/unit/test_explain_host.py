@@ -1,6 +1,7 @@
 """`gpu-explain host`: the decision without the host."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from gpu_ready.base import host
 from gpu_ready.explain import host as explain_host
 
+ROOT = Path(__file__).resolve().parents[2]
 P40 = "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)\n"
 H100 = "1b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n"
 AUDIO = "3b:00.1 Audio device [0403]: NVIDIA Corporation GP102 HDMI Audio Controller [10de:10ef] (rev a1)\n"
@@ -84,6 +86,29 @@ def test_no_program_is_run_on_this_machine(tmp_path: Path, capsys: Any, monkeypa
     steps = [step["id"] for step in answer["plan"]["steps"]]
     assert status == 0
     assert steps[:2] == ["kernel_headers.repository", "kernel_headers.install"]
+
+
+def test_every_public_variable_is_known(release: str, capsys: Any) -> None:
+    names = json.loads((ROOT / "plugins/variables/names.json").read_text())
+    public = {*names["settings"], *names["rules"]}
+    assert public == set(re.findall(r'<a id="(\w+)"', (ROOT / "docs/variables.md").read_text()))
+    for name in sorted(public):
+        explain_host.main(["--pci-id", "2330", "--os-release", release, "--set", name + "="])
+        assert "is not a variable" not in capsys.readouterr().out, name
+
+
+@pytest.mark.parametrize(
+    ("setting", "status", "shown"),
+    [
+        ("gpu_verify_timeout=300", 0, "nvidia_driver.install"),
+        ("gpu_verify_timeout=5 minutes", 1, "refused: gpu_verify_timeout is '5 minutes', but must be a number"),
+        ("nvidia_driver_brnach=580", 1, "remedy: use nvidia_driver_branch"),
+        ("nvidia_driver_flavour=propietary", 1, "did you mean proprietary?"),
+    ],
+)
+def test_values_are_judged_as_by_a_run(setting: str, status: int, shown: str, release: str, capsys: Any) -> None:
+    assert explain_host.main(["--pci-id", "2330", "--os-release", release, "--set", setting]) == status
+    assert shown in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

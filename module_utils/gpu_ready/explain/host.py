@@ -6,6 +6,7 @@ freshly installed machine.
 
 import argparse
 import json
+import os
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -16,7 +17,7 @@ from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..facts.model import BaseFacts, GpuFacts
 from ..hardware import lspci, pci
-from ..lifecycle import decide
+from ..lifecycle import decide, variables
 from ..packaging import rpm
 from ..plan import compose
 from ..plan.driver import candidates, no_candidate, refusals
@@ -80,7 +81,10 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
         raise ValueError("%s (%s) is shown without its number; give the output of lspci -nn" % (card.slot, card.name))
     functions = list(reading.functions) if reading is not None else []
     host = DescribedHost(release, functions + functions_of_ids(ids))
-    planned = decide.plan_host(host, given)
+    others = {name: value for name, value in given.items() if name in other_rules()}
+    planned = decide.plan_host(host, {name: value for name, value in given.items() if name not in others})
+    refused = variables.wrong_values(other_rules(), others)
+    planned = planned._replace(plan=planned.plan._replace(refusals=refused + planned.plan.refusals))
     base = planned.facts.base
     if base.distro is None and not release.strip():
         planned = planned._replace(plan=plan_of_cards(planned))
@@ -93,6 +97,20 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
         "todo": compose.todo_json(planned.plan),
         "text": text(base, planned.plan),
     }
+
+
+OTHER_VARIABLES = "../../../plugins/variables/names.json"
+"""Public variables that do not take part in a plan, with their rules: of reports, waits and upgrades."""
+
+
+def other_rules() -> Dict[str, List[Any]]:
+    """The rules of public variables that the planner does not read, {} where gpu-explain is without the rest."""
+    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), OTHER_VARIABLES)
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as handle:
+        names: Dict[str, Any] = json.load(handle)
+    return {name: fields for name, (_, *fields) in names["rules"].items()}
 
 
 def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:

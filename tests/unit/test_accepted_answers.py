@@ -367,7 +367,7 @@ ONE_LINE = "drift z-honest: no_gpu PLAY RECAP *** x"
 
 
 def with_field(answer: dict[str, Any], fields: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """The answer with this value in a field; an empty name stands for the only entry of a list."""
+    """The answer with this value in a field; an empty name is the only entry of a list."""
     name, rest = fields[0], fields[1:]
     if rest[:1] == ("",):
         inner: Any = [with_field({}, rest[1:], value)] if rest[1:] else [value]

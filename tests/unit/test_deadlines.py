@@ -106,8 +106,8 @@ def test_a_host_that_always_asks_to_wait_is_refused_at_the_deadline(tmp_path: Pa
     tree = shortened(tmp_path / "tree", 6)
     taken = {"gpu_lease": {"changed": True, "held_by": ""}, "gpu_drain_journal": {"journal": {}, "description": []}}
     waiting = {"failed": True, "msg": "this host: another run works on it.", "another_run": True}
-    lie = taken | {"gpu_lease": waiting | {"last_step_running": True}}
-    hosts = {"liar": make_liar(tmp_path, "liar", lie), "sound": make_liar(tmp_path, "sound", taken)}
+    endless = taken | {"gpu_lease": waiting | {"last_step_running": True}}
+    hosts = {"liar": make_liar(tmp_path, "liar", endless), "sound": make_liar(tmp_path, "sound", taken)}
     done = run_playbook(tmp_path, tree / "playbooks/undrain.yml", hosts)
     assert done.returncode == 2
     assert 2 <= calls(tmp_path, "liar").count("gpu_lease") < 10, done.stdout

@@ -58,16 +58,16 @@ def test_a_flood_of_one_host_leaves_the_report_of_a_run_readable(part: str) -> N
 
 def test_the_form_of_a_record_stays_when_nothing_is_left() -> None:
     given = {"why": "x" * 50, "steps": ["y"] * 9, "row": {"gpus": "z", "cuda": None}, "n": 7}
-    assert bounds.Budget(10).keep(given) == {
+    assert bounds.Budget(10).cut_value(given) == {
         "why": "xxxxxxx ...",
         "steps": [],
         "row": {"gpus": " ...", "cuda": None},
         "n": 7,
     }
-    many = bounds.Budget(10).keep({f"{n}" + "x" * 300: "" for n in range(99)})
+    many = bounds.Budget(10).cut_value({f"{n}" + "x" * 300: "" for n in range(99)})
     assert len(many) == bounds.FIELDS and max(map(len, many)) == bounds.LONGEST_NAME
 
 
 def test_an_honest_answer_is_complete() -> None:
-    assert bounds.Budget().keep(AUDIT) == AUDIT
+    assert bounds.Budget().cut_value(AUDIT) == AUDIT
     assert len(json.dumps(AUDIT)) * 3 < bounds.CHARACTERS

@@ -127,13 +127,13 @@ def find_bound(url: str, path: str, most: int, unpacked: int) -> SizeBound:
         return SizeBound(most, text % (url, most))
     directory = os.path.dirname(os.path.dirname(path))  # that of the file is often a temporary one
     free = shutil.disk_usage(os.path.dirname(path)).free
-    room = max(free - RESERVE, 0) // (1 + unpacked)
+    most = max(free - RESERVE, 0) // (1 + unpacked)
     text = (
         "%s has more than %d MiB, which do not fit in %s%s: %d MiB are free. Nothing was changed. Free disk space "
         "there or correct the address, then run again."
     )
     more = " with what is unpacked from them" if unpacked else ""
-    return SizeBound(room, text % (url, room >> 20, directory, more, free >> 20))
+    return SizeBound(most, text % (url, most >> 20, directory, more, free >> 20))
 
 
 def _fetch(url: str, path: str, limits: DownloadLimits, checksum: Checksum, bound: SizeBound) -> str:

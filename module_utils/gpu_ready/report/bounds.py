@@ -19,7 +19,7 @@ class Budget:
     def __init__(self, characters: int = CHARACTERS) -> None:
         self.left = characters
 
-    def keep(self, value: Any) -> Any:
+    def cut_value(self, value: Any) -> Any:
         """A JSON value, of which texts are cut and the ends of lists are left out where it is too large."""
         if isinstance(value, str):
             most = max(min(LONGEST, self.left), 0)
@@ -31,14 +31,14 @@ class Budget:
                 if self.left <= 0 and len(made) >= FIELDS:
                     break
                 self.left -= len(name[:LONGEST_NAME])
-                made[name[:LONGEST_NAME]] = self.keep(inner)
+                made[name[:LONGEST_NAME]] = self.cut_value(inner)
             return made
         if isinstance(value, (list, tuple)):
             found: List[Any] = []
             for inner in value:
                 if self.left <= 0:
                     break
-                found.append(self.keep(inner))
+                found.append(self.cut_value(inner))
             return found
         self.left -= 8
         return value

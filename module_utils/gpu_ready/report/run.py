@@ -225,4 +225,4 @@ def entries(parts: Mapping[str, Optional[Mapping[str, object]]]) -> Dict[str, Di
     for part, values in parts.items():
         for host, value in (values or {}).items():
             found.setdefault(host, {})[part] = value
-    return {host: Budget().keep(entry) for host, entry in found.items()}
+    return {host: Budget().cut_value(entry) for host, entry in found.items()}

@@ -82,8 +82,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         result["next"] = load("commands").next_command(
             fleet.kind, states, len(fleet.hosts), called, inventories(), bool(context.CLIARGS.get("extra_vars"))
         )
-        if fleet.table is not None:
-            result["table"] = fleet.table(given["width"])
         # A report is no state of a host: under --check the table says what would be done, and no file is written.
         if not check_mode and given["directory"]:
             try:
@@ -92,6 +90,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 raise AnsibleActionFail(
                     f"The report cannot be written to {given['directory']} ({error.strerror}): set gpu_report_directory"
                     " to a writable directory, or to an empty text for none."
-                    + (f" The report:\n\n{result['table']}" if "table" in result else "")
+                    + (f" The report:\n\n{fleet.table(given['width'], '')}" if fleet.table else "")
                 ) from None
+        if fleet.table is not None:
+            complete = [Path(path).name for path in result["paths"] if path.endswith((".json", ".html"))]
+            result["table"] = fleet.table(given["width"], sorted(complete, reverse=True)[0] if complete else "")
         return result

@@ -105,7 +105,7 @@ class Fleet:
     """A run. ``time``: its end in ISO 8601, in UTC. ``columns``: the cells of the overview, in order.
 
     ``record``: the content of the JSON file. ``bad``: a message per host that is not in a good state. ``table``: makes
-    the table that is shown, of a width.
+    the table that is shown, of a width and the name of a written file that has everything.
     """
 
     kind: str
@@ -115,7 +115,7 @@ class Fleet:
     columns: Sequence[tuple[str, str]]
     record: Mapping[str, Any]
     bad: Mapping[str, str]
-    table: Callable[[int], str] | None = None
+    table: Callable[[int, str], str] | None = None
 
     @property
     def counts(self) -> dict[str, int]:

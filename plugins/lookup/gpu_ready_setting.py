@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
+from ansible.utils.display import Display
 
 DOCUMENTATION = """
 name: gpu_ready_setting
@@ -19,13 +20,15 @@ description:
     operator's group, or a name that the run itself added to the inventory.
   - Returns the value of this host if the operator set one for it; else that of the first host of a group, in the order
     of the groups; else the default of the role.
-  - Returns the default in place of a wrong value, for which the hosts were refused before: that is to be reported.
+  - Returns the default in place of a wrong value, with a warning. The hosts that have it were refused for it before,
+    and that is to be reported.
 options:
   _terms:
     description: Names of variables.
     required: true
 """
 
+display = Display()
 PROJECT_FILE = Path(__file__).resolve().parents[1] / "project.py"
 SPEC = importlib.util.spec_from_file_location("gpu_ready_project", PROJECT_FILE)
 assert SPEC is not None and SPEC.loader is not None
@@ -51,8 +54,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def value(self, name: str, variables: Mapping[str, Any]) -> Any:
         found = self.given(name, variables)
-        wrong = name in RULES and VARIABLES.wrong_values(RULES, {name: found})
-        return RULES[name][0] if wrong and "{{" not in str(RULES[name][0]) else found
+        wrong = VARIABLES.wrong_values(RULES, {name: found}) if name in RULES else []
+        if not wrong or "{{" in str(RULES[name][0]):
+            return found
+        display.warning(f"{wrong[0].message}. The default is used. Remedy: {wrong[0].remedy}.")
+        return RULES[name][0]
 
     def given(self, name: str, variables: Mapping[str, Any]) -> Any:
         hosts = list(dict.fromkeys(candidates(variables)))

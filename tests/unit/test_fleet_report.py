@@ -317,15 +317,46 @@ def test_site_writes_every_format(tmp_path: Path) -> None:
 def test_a_wrong_format_and_an_unwritable_directory_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [gpu_report]}\n")
-    for variables, message in (
-        ({"gpu_report_formats": ["pdf"]}, "value of formats must be one or more of: json, html, prometheus, junit"),
-        ({"gpu_report_directory": str(tmp_path / "file")}, "set gpu_report_directory to a writable directory"),
+    for variables, status, message in (
+        (
+            {"gpu_report_formats": ["pdf"]},
+            0,
+            "must be a list with any of json, html, prometheus, junit. The default is used.",
+        ),
+        ({"gpu_report_directory": str(tmp_path / "file")}, 2, "set gpu_report_directory to a writable directory"),
     ):
         directory = tmp_path / next(iter(variables))
         directory.mkdir()
         hosts = {"gpu1": make_liar(directory, "gpu1", {})}
         done = run_playbook(directory, tmp_path / "play.yml", hosts, "-e", json.dumps(variables))
-        assert done.returncode == 2 and message in done.stdout + done.stderr, done.stdout + done.stderr
+        shown = " ".join((done.stdout + done.stderr).split())
+        assert done.returncode == status and message in shown, shown
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(
+    ("arguments", "file"),
+    [
+        ([], ".json"),
+        (["--check"], ""),
+        (["-e", "gpu_report_formats=html"], ".html"),
+        (["-e", "gpu_report_directory="], ""),
+    ],
+)
+def test_a_table_refers_to_a_file_only_if_that_file_was_written(
+    tmp_path: Path, arguments: list[str], file: str
+) -> None:
+    play = {"hosts": "all", "gather_facts": False, "roles": ["gpu_report"]}
+    (tmp_path / "play.yml").write_text(json.dumps([play]))
+    hosts = {
+        f"w{number}": {"gpu_ready_failure": {"step": "Install", "message": "x" * number}} for number in range(1, 61)
+    }
+    done = run_playbook(tmp_path, tmp_path / "play.yml", hosts, *arguments, ANSIBLE_STDOUT_CALLBACK="default")
+    named = re.findall(r"(\S+) has all of them", " ".join(done.stdout.split()))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert bool(named) is bool(file) and all((tmp_path / "reports" / name).exists() for name in named), done.stdout
+    assert all(name.endswith(file) for name in named)
+    assert named or all(f"w{number}: " in done.stdout for number in range(1, 61))
 
 
 @pytest.mark.host_io

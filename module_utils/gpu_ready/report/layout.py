@@ -42,7 +42,8 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
     """The rows of a table from those of the hosts, each with whether the host is in a good state.
 
     One row per host; of more than :data:`EACH` hosts one row for all with the same cells, good ones last, the largest
-    groups where there are too many. The first cell of a row is the name. ``rest``: where the other rows are.
+    groups where there are too many. The first cell of a row is the name. ``rest``: where the other rows are; without it
+    all are shown.
     """
     if len(rows) <= EACH:
         return [row for _, row in rows]
@@ -50,11 +51,11 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
     for good, (name, *cells) in rows:
         equal.setdefault((good, tuple(cells)), []).append(name)
     largest = sorted(equal.items(), key=lambda group: -len(group[1]))
+    most = MOST_ROWS if rest else len(largest)
     shown = [
-        [names_text(names, 1), *cells]
-        for (_, cells), names in sorted(largest[:MOST_ROWS], key=lambda group: group[0][0])
+        [names_text(names, 1), *cells] for (_, cells), names in sorted(largest[:most], key=lambda group: group[0][0])
     ]
-    others = sum(len(names) for _, names in largest[MOST_ROWS:])
+    others = sum(len(names) for _, names in largest[most:])
     if others:
         shown.append(["and %d more" % others, *[NOTHING] * (len(shown[0]) - 2), rest])
     return shown
@@ -63,23 +64,24 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
 def message_lines(messages: Sequence[Message], width: int, rest: str) -> List[str]:
     """The messages of hosts: equal ones once, with all their hosts. The text is that of the first of them.
 
-    Those of the most hosts, where there are too many. ``rest``: where the others are.
+    Those of the most hosts, where there are too many. ``rest``: where the others are; without it all are shown.
     """
     equal: Dict[Tuple[str, ...], List[Message]] = {}
     for one in messages:
         equal.setdefault((one.state, *[without_host(text, one.host) for text in one.texts]), []).append(one)
     groups = list(equal.values())
-    if len(groups) > MOST_MESSAGES:
+    most = MOST_MESSAGES if rest else len(groups)
+    if len(groups) > most:
         groups.sort(key=lambda group: -len(group))
     lines: List[str] = []
-    for group in groups[:MOST_MESSAGES]:
+    for group in groups[:most]:
         first = group[0]
         example = " (the text of %s)" % first.host if any(one.texts != first.texts for one in group) else ""
         names = names_text([one.host for one in group], MOST_NAMES)
         lines += ["", *wrapped("%s: %s%s" % (names, first.state, example), width)]
         for text in first.texts:
             lines += paragraph(text, width)
-    others = [one.host for group in groups[MOST_MESSAGES:] for one in group]
+    others = [one.host for group in groups[most:] for one in group]
     if others:
         lines += ["", *wrapped("%s: other messages; %s" % (names_text(others, MOST_NAMES), rest), width)]
     return lines
@@ -147,10 +149,11 @@ def note_lines(heading: str, notes: Sequence[Tuple[str, str]], width: int, rest:
     for name, text in notes:
         about.setdefault(text, []).append(name)
     lines = ["", heading] if about else []
-    for text in list(about)[:MOST_MESSAGES]:
+    most = MOST_MESSAGES if rest else len(about)
+    for text in list(about)[:most]:
         lines += paragraph("%s: %s" % (names_text(about[text]), text), width)
-    if len(about) > MOST_MESSAGES:
-        lines.append("  and %d more; %s" % (len(about) - MOST_MESSAGES, rest))
+    if len(about) > most:
+        lines.append("  and %d more; %s" % (len(about) - most, rest))
     return lines
 
 

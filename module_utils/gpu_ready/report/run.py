@@ -39,7 +39,6 @@ A version fits: it has no blank to break it at, and another host's cells must no
 """
 
 GOOD = ("ready", "no_gpu", "planned")
-REST = "the JSON file has all of them"
 
 
 class HostEntry(NamedTuple):
@@ -178,15 +177,18 @@ def cells(name: str, report: HostReport) -> List[str]:
     return [one_line(row.get(key)) or NOTHING for key, _, _ in COLUMNS]
 
 
-def table(report: Report, width: int = WIDTH) -> str:
-    """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``."""
+def table(report: Report, width: int = WIDTH, file: str = "") -> str:
+    """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``.
+
+    ``file``: name of a written file that has everything; without one nothing is left out.
+    """
+    rest = "%s has all of them" % file if file else ""
     rows = [(one.result in GOOD, cells(name, one)) for name, one in report.hosts.items()]
     messages = [Message(name, report.hosts[name].result.replace("_", " "), (why,)) for name, why in bad(report).items()]
     warnings = [(name, warning_text(warning)) for name, one in report.hosts.items() for warning in one.warnings]
-    shown = rows_text(table_rows(rows, REST), COLUMNS, width) + message_lines(messages, width, REST)
-    shown += note_lines("warnings:", warnings, width, REST) + note_lines(
-        "not verified:", skipped_checks(report), width, REST
-    )
+    shown = rows_text(table_rows(rows, rest), COLUMNS, width) + message_lines(messages, width, rest)
+    shown += note_lines("warnings:", warnings, width, rest)
+    shown += note_lines("not verified:", skipped_checks(report), width, rest)
     return plain_text("\n".join(shown + ["", counts_text(report.counts, len(report.hosts))]))
 
 

@@ -497,11 +497,30 @@ def refuse_host(module: str, message: str, remedy: str) -> dict[str, Any]:
     return result
 
 
+def first_line(text: str) -> str:
+    """Return the beginning of the first line with text, "" where there is none."""
+    return next((line.strip()[:60] for line in text.splitlines() if line.strip()), "")
+
+
+def describe_login_output(host: str, printed: str) -> str:
+    """Return a warning for a host whose login shell prints something for every command.
+
+    Ansible answers each failed transfer of a file with "sftp transfer mechanism failed on [address]" and transfers it
+    in another way (ssh connection plugin, option ssh_transfer_method), but says neither which host it is nor why.
+    """
+    return (
+        f"{host}: the login shell prints {printed!r} for commands too, which makes transfers of files by sftp and scp "
+        "fail. Let ~/.bashrc, ~/.profile or /etc/profile.d print it for interactive shells only"
+    )
+
+
 class ActionModule(Normal):  # type: ignore[misc]
     """Runs a module on a host as Ansible does, and accepts its answer or fails the host."""
 
     seconds = math.inf
     """Processor time that the process of a task may take; a module that waits for hours takes some too."""
+    printed = ""
+    """What the host printed before its answer."""
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """Return what :func:`accept` leaves of the answer, and what Ansible adds."""
@@ -523,7 +542,10 @@ class ActionModule(Normal):  # type: ignore[misc]
             accepted = refuse_host(module, WRONG % (module, f"it takes {error}"), REMEDY)
         if module in LOOKING:
             # Ansible prints a warning that many hosts have once.
-            accepted["warnings"] = [*(accepted.get("warnings") or []), *unread_variables(task_vars or {})]
+            found = unread_variables(task_vars or {})
+            if self.printed:
+                found = [*found, describe_login_output(str((task_vars or {}).get("inventory_hostname")), self.printed)]
+            accepted["warnings"] = [*(accepted.get("warnings") or []), *found]
         # Set by Ansible itself; without the interpreter each task would look for it again.
         if getattr(self, "_discovered_interpreter_key", None):
             facts = accepted.setdefault("ansible_facts", {})
@@ -590,6 +612,8 @@ class ActionModule(Normal):  # type: ignore[misc]
         try:
             text, notes = _filter_non_json_lines(res.get("stdout", ""), objects_only=True)
             answer = json.loads(text)
+            before, json_text, _ = res["stdout"].partition(text)
+            self.printed = first_line(before) if json_text else ""
         except ValueError:
             res |= {name: MESSAGE.fit(res[name]) for name in ("stdout", "stderr") if name in res}
             return super()._parse_returned_data(res, *more)

@@ -693,6 +693,28 @@ def test_a_flood_below_the_limits_leaves_the_screen_readable(tmp_path: Path) -> 
 
 
 @pytest.mark.host_io
+def test_a_host_whose_login_shell_prints_is_named_with_the_line(tmp_path: Path) -> None:
+    """Ansible's own warning, "sftp transfer mechanism failed on [address]", names neither host nor cause."""
+    found = {
+        "chatty": f"import json; print('\\n  Welcome to n1 ' + 'x' * 99); print(json.dumps({PLAN!r}))",
+        "silent": PLAN,
+    }
+    hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in found.items()}
+    play = tmp_path / "play.yml"
+    play.write_text(PLAY.split("    - name: Ask")[0] * 2)
+    done = run_playbook(tmp_path, play, hosts, given_plans=True)
+    text = " ".join((done.stdout + done.stderr).split())
+    warning = f"chatty: the login shell prints 'Welcome to n1 {'x' * 46}' for commands too"
+    assert text.count(warning) == 1 and "interactive shells only" in text, text[-5000:]
+    assert "silent: the login shell" not in text
+
+
+@pytest.mark.parametrize(("text", "line"), [("", ""), ("\n \n", ""), ("\n a \nb\n", "a"), ("x" * 99, "x" * 60)])
+def test_the_first_line_that_a_login_shell_prints(text: str, line: str) -> None:
+    assert answers.first_line(text) == line
+
+
+@pytest.mark.host_io
 @pytest.mark.parametrize(
     "configuration",
     [

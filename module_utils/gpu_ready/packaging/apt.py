@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from ..base import files
 from ..base.host import TIMED_OUT, Host, Result
 from ..diagnostics import failure
-from . import apt_entries, apt_lists, apt_policy, apt_sources, archives
+from . import apt_entries, apt_lists, apt_policy, apt_sources, archives, proxies
 from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
 from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status
 from .locks import APT_LOCKS, held_locks
@@ -32,6 +32,7 @@ from .manager import (
 
 ARCHIVES = "/var/cache/apt/archives"
 PREFERENCES = "/etc/apt/preferences"
+CONFIGURATION = "/etc/apt/apt.conf"
 ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "APT_LISTCHANGES_FRONTEND": "none",
@@ -157,9 +158,22 @@ class Apt(Manager):
         """Message for a failed call; why a package has no candidate is asked of apt and its preferences."""
         names = apt_policy.find_names(answer.out + "\n" + answer.err)
         if not names:
-            return explain_failure(what, answer)
+            message = explain_failure(what, answer)
+            return message + self.describe_proxies(message)
         policies = apt_policy.parse_policies(self.query_cache("policy", names))
         return explain_failure(what, answer, policies, self.read_pins())
+
+    def find_proxies(self) -> List[str]:
+        names = ["%s.d/%s" % (CONFIGURATION, name) for name in self.host.listdir(CONFIGURATION + ".d")]
+        files = {path: self.host.read(path) or "" for path in [CONFIGURATION, *names]}
+        dump = self.host.run(["apt-config", "dump", "Acquire"]).out
+        return proxies.find_apt_proxies(dump, files) or Manager.find_proxies(self)
+
+    def remounts(self) -> bool:
+        """True where apt remounts file systems before it calls dpkg, as Debian's securing manual has it (4.10.1)."""
+        dump = self.host.run(["apt-config", "dump", "DPkg::Pre-Invoke"]).out
+        commands = re.findall(r'(?mi)^DPkg::Pre-Invoke\S* "(.*)";$', dump)
+        return any("remount" in one and re.search(r"\brw\b", one) for one in commands)
 
     def read_pins(self) -> List[apt_policy.Pin]:
         """The stanzas of all preferences files that apt reads (apt_preferences(5))."""
@@ -252,8 +266,9 @@ class Apt(Manager):
         self.remove_damaged_lists()
         answer = self.call(["update"])
         failed = find_failed_sources(answer, self.sources())
+        failed = [one._replace(message=one.message + self.describe_proxies(one.message)) for one in failed]
         if answer.rc != 0 and not failed:
-            raise PackageError(explain_failure(READING, answer))
+            raise PackageError(self.describe_failure(READING, answer))
         for one in failed:
             if one.location in needed:
                 raise PackageError("%s: %s" % (READING, one.message))

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 from ..base import manifest
 from ..base.files import delete_file, write_json_file
 from ..base.host import TIMED_OUT, Host, Result
-from . import rpm, yum_repos
+from . import proxies, rpm, yum_repos
 from .dnf_errors import (
     explain_failed_repository,
     explain_failure,
@@ -22,7 +22,7 @@ from .dnf_errors import (
     find_hidden_names,
     join_lines,
 )
-from .dnf_filters import MOST_SHOWN, find_hiding_lines
+from .dnf_filters import MAIN_FILES, MOST_SHOWN, find_hiding_lines
 from .dnf_output import parse_list, parse_lowest_versions, parse_offers, parse_simulation
 from .locks import PID_FILES, RPM_LOCKS, held_locks, held_pid_files
 from .manager import (
@@ -187,11 +187,20 @@ class Dnf(Manager):
             if name not in self.skipped:
                 self.skipped.append(name)
                 reported = explain_failed_repository(text, name)
+                reported += self.describe_proxies(reported)
                 self.failed_sources.append(": ".join(filter(None, [self.find_file(name), reported])))
         return (
             answer._replace(err="%s\nIgnoring repositories: %s\n" % (answer.err, ", ".join(failed)))
             if failed
             else answer
+        )
+
+    def find_proxies(self) -> List[str]:
+        names = [name for name in self.host.listdir(yum_repos.DIRECTORY) if name.endswith(".repo")]
+        paths = [path for path in MAIN_FILES if self.host.readlink(path) is None]
+        paths += ["%s/%s" % (yum_repos.DIRECTORY, name) for name in names]
+        return proxies.find_dnf_proxies({path: self.host.read(path) or "" for path in paths}) or Manager.find_proxies(
+            self
         )
 
     def find_file(self, section: str) -> str:
@@ -206,7 +215,8 @@ class Dnf(Manager):
 
     def describe_failure(self, what: str, answer: Result) -> str:
         text = answer.out + "\n" + answer.err
-        message = explain_failure(what, answer) + self.describe_hidden(find_hidden_names(text))
+        message = explain_failure(what, answer)
+        message += self.describe_proxies(message) + self.describe_hidden(find_hidden_names(text))
         spaces = [(path, self.host.free(path)) for path in WRITTEN]
         full = [path for path, free in spaces if free is not None and free < FULL]
         if not full:

@@ -10,6 +10,7 @@ from ..base.errors import GpuReadyError
 from ..base.host import TIMED_OUT, Host, Result
 from ..base.locks import describe_process
 from ..diagnostics import failure
+from . import proxies
 from .version_match import version_matches
 
 LOCK_WAIT = 600.0
@@ -385,11 +386,24 @@ class Manager:
             return " (%s; the whole log is %s on the host)" % (failure.key_line([log or text]), path or self.log)
         return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
+    def remounts(self) -> bool:
+        """True if the manager itself makes read-only file systems writable while it works."""
+        return False
+
+    def find_proxies(self) -> List[str]:
+        """The proxies that the manager uses, each with the place where it is set."""
+        return proxies.environment_proxies(os.environ)
+
+    def describe_proxies(self, message: str) -> str:
+        """The end of a message whose remedy speaks of a proxy: which one is configured, and where."""
+        found = self.find_proxies() if re.search(r"\bproxy\b", message) else []
+        return ". The proxy of this host is %s" % " and ".join(found[:3]) if found else ""
+
     def check_free_space(self, count: int, needs: List[Tuple[str, int]]) -> None:
         """Raise PackageError when packages do not fit: ``needs`` are directories and the bytes that each gets."""
         for path in WRITTEN:
             # A package manager would notice a read-only file system with half of the packages unpacked.
-            if os.path.isdir(path) and not os.access(path, os.W_OK):
+            if os.path.isdir(path) and not os.access(path, os.W_OK) and not self.remounts():
                 raise PackageError(
                     "%s is read-only, so nothing can be installed. See `dmesg` (a disk with errors is mounted "
                     "read-only), make it writable (`mount -o remount,rw`), then run again" % path

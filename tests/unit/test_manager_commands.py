@@ -222,6 +222,14 @@ def test_a_repository_that_is_read_alone_may_not_fail(form: str) -> None:
     assert ("--setopt=*.skip_if_unavailable=1" in host.asked[0]) is (form != "yum")
 
 
+@pytest.mark.parametrize("form", PROGRAMS)
+def test_the_repository_that_cannot_be_read_is_named(form: str) -> None:
+    program = "/usr/bin/yum" if form == "yum" else "/usr/bin/dnf"
+    host = CalledHost(form, {program: Result(1, "", "Error: broken")})
+    with pytest.raises(PackageError, match=r"^reading the repository gpu-ready-x: .*broken"):
+        dnf.Dnf(host, wait=0.0).read_repository("gpu-ready-x")
+
+
 # ---- changes --------------------------------------------------------------------------------------------------------
 
 MADISON = Result(0, "new | 2.0-1 | http://m x Packages\nnew | 1.0-1 | http://m x Packages\n", "")
@@ -504,6 +512,14 @@ def test_what_was_enabled_is_read(form: str, edits: repositories.Edits, lines: l
 )
 def test_variables_of_dnf_are_expanded_once(text: str, release: str, words: list[str]) -> None:
     assert yum_repos.expand(text, release) == words
+
+
+def test_a_value_of_a_section_is_continued_on_indented_lines() -> None:
+    text = "[r]\nbaseurl=http://a\n  http://b\n\thttp://c\n# x\nenabled = 0\n[s]\nbaseurl=http://d\n"
+    assert yum_repos.parse_values(text) == {
+        "r": {"baseurl": "http://a http://b http://c", "enabled": "0"},
+        "s": {"baseurl": "http://d"},
+    }
 
 
 def test_a_failure_names_its_purpose() -> None:

@@ -1,5 +1,6 @@
 """gpu_repository: which keys are trusted, where they come from, and what a failure leaves behind."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,26 @@ def test_a_shipped_key_needs_no_network(configure: Any, tmp_path: Path) -> None:
     assert fingerprints(tmp_path) == [DOCKER] and len(manager.read) == 1
     assert "Signed-By: " + str(tmp_path / "keyrings/x.gpg") in manager.read[0]
     assert not configure(manager, fingerprint=DOCKER)["changed"]
+
+
+def test_the_keyring_is_written_before_the_source_that_names_it(
+    configure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """apt refuses a source whose Signed-By does not exist, also another apt that runs in between."""
+    keyring, source = tmp_path / "z/x.gpg", tmp_path / "a/x.sources"
+    seen: list[bool] = []
+    made = Path(source).parent
+    replace = os.replace
+
+    def look(old: Any, new: Any, **more: Any) -> None:
+        if Path(new) == source:
+            seen.append(keyring.exists())
+        replace(old, new, **more)
+
+    monkeypatch.setattr(os, "replace", look)
+    monkeypatch.setattr(os, "rename", look)
+    configure(Lists(), fingerprint=DOCKER, keyring=str(keyring), list=str(source))
+    assert seen == [True] and made.is_dir()
 
 
 def test_the_key_of_a_mirror_is_downloaded_and_no_other_key_of_its_file_is_trusted(

@@ -117,6 +117,7 @@ PARTS = (
     ),
     _tests("runtime", "all container runtime modes, nvidia-docker's migration, driver changes"),
     _tests("verify", "every outcome of the verification"),
+    _tests("real_gpu", "what is prepared for a machine with a real GPU, on a lab host", "tools/real_gpu"),
     _tests(
         "upgrade",
         "upgrade of hosts in service: red canary, killed control node, rollback",

@@ -91,12 +91,12 @@ def test_a_lost_gpu_is_refused_by_site_yml_and_drift_in_the_audit(broken: Change
 
 
 def test_a_host_whose_gpus_all_left_the_bus_is_refused_until_it_was_rebooted() -> None:
-    gone = having(ready(), base={"gpus": []})
-    decided = goldens.decide(gone)
+    missing = having(ready(), base={"gpus": []})
+    decided = goldens.decide(missing)
     assert [one.code for one in decided.refusals] == [health.LOST] * 2
     assert "no longer on the PCI bus" in decided.summary
-    assert audited(gone)["state"] == "drift"
-    rebooted = having(gone, base={"boot_id": "b1"})
+    assert audited(missing)["state"] == "drift"
+    rebooted = having(missing, base={"boot_id": "b1"})
     assert goldens.decide(rebooted).refusals == [] and audited(rebooted)["state"] == "drift"
 
 

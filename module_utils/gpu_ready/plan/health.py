@@ -10,7 +10,7 @@ from ..upgrade.model import GOING_BACK, STUCK, SWITCHING
 from .model import Refusal
 
 LOST = "gpu_lost"
-"""Code of the refusal of a host with a GPU that only a reboot can bring back."""
+"""Code of the refusal of a host with a GPU that does not return without a reboot."""
 REBOOT = "drain and reboot the host; if it returns, check power, slot and the GPU"
 VERIFY = "run site.yml, which verifies the host again and says what is wrong"
 REPORTED = (48, 63, 64, 74, 79, 92, 94, 95, 154)
@@ -22,7 +22,7 @@ NOT_BACK = ("lost", "lost_link")
 
 
 class Finding(NamedTuple):
-    """``lost``: the GPU does not come back without a reboot. Else a verification decides what is wrong."""
+    """``lost``: the GPU does not return without a reboot. Else a verification decides what is wrong."""
 
     address: str
     message: str
@@ -44,7 +44,7 @@ def findings(facts: Facts) -> List[Finding]:
 def refusals(facts: Facts) -> List[Refusal]:
     """Return why nothing is changed on a host with a lost GPU: its steps would hang or fail, and restart other work.
 
-    An upgrade in its middle goes on: the new driver may be the cause, and its turn ends with a rollback.
+    An upgrade in its middle continues: the new driver may be the cause, and its turn ends with a rollback.
     """
     if facts.upgrade is not None and facts.upgrade.phase in (SWITCHING, GOING_BACK, STUCK):
         return []
@@ -83,9 +83,9 @@ def silent_gpus(facts: Facts) -> List[Finding]:
 def missing_gpus(facts: Facts, record: Optional[VerifiedFacts]) -> List[Finding]:
     """Those that left the PCI bus since they were verified in this boot: nobody takes a card out of a running host."""
     present = {gpu.address for gpu in facts.base.gpus}
-    gone = [address for address in record.addresses if address not in present] if record else []
+    left = [address for address in record.addresses if address not in present] if record else []
     message = "%s is no longer on the PCI bus, where it was verified since the host started"
-    return [Finding(address, message % name(facts, address), REBOOT, lost=True) for address in gone]
+    return [Finding(address, message % name(facts, address), REBOOT, lost=True) for address in left]
 
 
 def forgotten_gpus(facts: Facts, health: HealthFacts, record: Optional[VerifiedFacts]) -> List[Finding]:

@@ -205,6 +205,8 @@ def test_an_xid_that_a_good_verification_has_seen_does_not_return_with_a_failed_
 def test_one_lost_gpu_is_reported_once() -> None:
     both = reported(79, address=FIRST)(with_gpu(silent=True)(ready()))
     assert [one.address for one in health.findings(both)] == [FIRST]
+    forgotten = reported(79, address=FIRST)(change(health={"driven": [SECOND]})(ready()))
+    assert [one.lost for one in health.findings(forgotten)] == [True, False]
     others = reported(79, address=SECOND)(with_gpu(silent=True)(ready()))
     assert [one.address for one in health.findings(others)] == BOTH
 

@@ -37,7 +37,7 @@ def findings(facts: Facts) -> List[Finding]:
     if facts.health is not None:
         found += forgotten_gpus(facts, facts.health, record)
         found += missing_nodes(facts.health, record)
-        found += reported_xids(facts, facts.health, [one.address for one in found])
+        found += reported_xids(facts, facts.health, [one.address for one in found if one.lost])
     return sorted(found, key=lambda one: not one.lost)
 
 

@@ -94,6 +94,15 @@ def test_what_is_needed_and_not_on_offer_names_the_source_that_failed(root: AptR
         found.update(["127.0.0.2:9/x"])
 
 
+def test_where_no_list_can_be_read_the_cause_of_that_is_the_message(root: AptRoot) -> None:
+    """Otherwise the first package that is asked for would be missing, and its absence would hide the cause."""
+    root.write("/etc/apt/sources.list", "deb http://127.0.0.2:9/x stable main\n")
+    root.write(DEAD, "deb http://127.0.0.2:9/y stable main\n")
+    words = r"reading the package lists: /etc/apt/sources\.list: http://127\.0\.0\.2:9/x.*does not answer.*\(and 1 more"
+    with pytest.raises(PackageError, match=words):
+        manager(root).update()
+
+
 def test_our_own_list_must_be_read(root: AptRoot) -> None:
     own = "/etc/apt/sources.list.d/gpu-ready-x.sources"
     root.write(own, "Types: deb\nURIs: http://127.0.0.2:9/x\nSuites: /\n")

@@ -42,9 +42,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
 def test_the_real_apt_names_the_file_of_its_dead_proxy(root: AptRoot, text: str, line: int) -> None:
     root.write(SITE, text)
     found = apt.Apt(root, locks=(), wait=0.0)
-    found.update()
-    (message,) = found.failed_sources
-    assert message.startswith("/etc/apt/sources.list: ") and "does not answer" in message
+    with pytest.raises(PackageError) as caught:  # the only source, and no list of it is there
+        found.update()
+    message = str(caught.value)
+    assert message.startswith("reading the package lists: /etc/apt/sources.list: ") and "does not answer" in message
     assert message.endswith(f"The proxy of this host is {DEAD} (Acquire::http::Proxy, {SITE} line {line})")
     with pytest.raises(PackageError, match=f"{SITE} line {line}"):
         found.update(["archive.example/debian"])

@@ -273,6 +273,13 @@ class Apt(Manager):
             if one.location in needed:
                 raise PackageError("%s: %s" % (READING, one.message))
         self.failed_sources = [one.message for one in failed]
+        if failed and not self.has_lists():
+            more = " (and %d more sources)" % (len(failed) - 1) if failed[1:] else ""
+            raise PackageError("%s: %s%s" % (READING, failed[0].message, more))
+
+    def has_lists(self) -> bool:
+        """True if apt knows the packages of any source."""
+        return any(apt_lists.INDEX.search(name) for name in self.host.listdir(apt_lists.DIRECTORY))
 
     def remove_damaged_lists(self) -> None:
         for name in self.damaged():

@@ -470,7 +470,7 @@ def test_a_file_of_unknown_size_leaves_a_part_of_the_disk(
         text.startswith(f"{url} has more than {most} MiB, which do not fit in {work.parent}")
         and "72 MiB are free" in text
     )
-    assert written[0] <= most * MIB
+    assert written[0] <= (0 if b"Content-Length" in first else most * MIB)
     assert list(work.iterdir()) == []
 
 

@@ -90,7 +90,7 @@ validated:
   sample: true
 """
 
-from ..module_utils.gpu_ready.base import validation
+from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
@@ -133,7 +133,9 @@ def run(host, params, check):
         "validated": validated,
         "backup": backup,
         "diff": dict(
-            header, before=validation.mask_secrets(change.before or ""), after=validation.mask_secrets(change.after)
+            header,
+            before=secret_values.mask_options(change.before or ""),
+            after=secret_values.mask_options(change.after),
         ),
     }
 

@@ -1,6 +1,7 @@
 """Hostile values in every public variable: refused with a message, or text that stays one argument, one value, one line."""
 
 import json
+import re
 import shlex
 from typing import Any
 
@@ -247,10 +248,43 @@ def test_every_variable_of_every_role_is_tested() -> None:
         ("curl: proxy me:a/b@proxy.site:3128 refused", "curl: proxy ***@proxy.site:3128 refused"),
         ("http://mirror:8080/a@b, ['http://h:80/','u@x']", "http://mirror:8080/a@b, ['http://h:80/','u@x']"),
         ("cuda:12@sha256:" + "1" * 64, "cuda:12@sha256:" + "1" * 64),
+        ("proxy=user:pw@proxy", "proxy=***@proxy"),
+        ('proxy = "user:pw@proxy.site"', 'proxy = "***@proxy.site"'),
+        ("fetch http://u:p w@h/x failed", "fetch http://***@h/x failed"),
+        ("http://u:p w@[::1]:3128 refused", "http://***@[::1]:3128 refused"),
+        ("GET https://h/x?a=1&sig=Zm9v%3D&b=2 403", "GET https://h/x?a=1&sig=***&b=2 403"),
+        ("AccountKey=abc==;x", "AccountKey=***"),
+        ("password=hunter2 rejected", "password=*** rejected"),
+        ('DB_PASSWORD="a b" set', "DB_PASSWORD=*** set"),
+        ('["api_key=X", "rack=12"]', '["api_key=***", "rack=12"]'),
+        # What looks like it and is none.
+        ("image=cuda:12@sha256:" + "1" * 64, "image=cuda:12@sha256:" + "1" * 64),
+        ("apt-get install libsecret-1-0=0.20.4-1", "apt-get install libsecret-1-0=0.20.4-1"),
+        ("http://mirror:8080 or ask me@site", "http://mirror:8080 or ask me@site"),
+        ("http://mirror: connection refused, ask me@site", "http://mirror: connection refused, ask me@site"),
+        ("--max-tokens=4096 --config=x", "--max-tokens=4096 --config=x"),
+        ("native.cgroupdriver=systemd", "native.cgroupdriver=systemd"),
+        ("Maintainer: me@site: x=y@z", "Maintainer: me@site: x=y@z"),
     ],
 )
 def test_passwords_are_hidden_in_what_is_printed(text: str, printed: str) -> None:
     assert validation.mask_secrets(text) == printed
+
+
+def test_secrets_in_texts_of_docker_options_are_hidden() -> None:
+    options = {
+        "labels": ["api_key=X1", "rack=12"],
+        "exec-opts": ["password=X2", "native.cgroupdriver=systemd"],
+        "log-opts": {"env": "TOKEN=X3", "splunk-url": "https://h/?sig=X4", "gelf-address": "https://h/x?k=X5"},
+        "registry-mirrors": ["https://mirror.site/v2"],
+    }
+    shown = secret_values.mask_options(json.dumps(options, indent=1))
+    assert not re.search("X[1-5]", shown)
+    masked = json.loads(shown)
+    assert masked["labels"][1] == "rack=12" and masked["exec-opts"][1] == "native.cgroupdriver=systemd"
+    assert masked["registry-mirrors"] == options["registry-mirrors"]
+    assert masked["log-opts"]["splunk-url"] == "https://h/?***"
+    assert secret_values.find_secrets(options) == ["0", "0", "env", "splunk-url"]
 
 
 def test_secrets_are_found_and_hidden_in_plain_values() -> None:
@@ -273,6 +307,20 @@ def test_secrets_are_found_and_hidden_in_plain_values() -> None:
         (["curl", "-H", "Authorization: Bearer abc", "http://h/x"], "curl -H Authorization: *** http://h/x"),
         (["curl", "http://h/x?a=1&token=abc"], "curl http://h/x?a=***"),
         (["serve", "--config", '{"password": "abc", "port": 80}'], 'serve --config {"password": "***", "port": 80}'),
+        (["docker", "login", "-u", "me", "-p", "PW", "registry"], "docker login -u me -p *** registry"),
+        (["/usr/bin/podman", "--log-level", "error", "login", "-pPW"], "/usr/bin/podman --log-level error login -p***"),
+        (["mysql", "-uroot", "-pPW", "db"], "mysql -uroot -p*** db"),
+        (["sudo", "mysqldump", "-pPW", "db"], "sudo mysqldump -p*** db"),
+        (["sshpass", "-p", "PW", "ssh", "h"], "sshpass -p *** ssh h"),
+        (["sh", "-c", "mysql -pPW db"], "sh -c mysql -p*** db"),
+        (["redis-cli", "-a", "PW", "get", "x"], "redis-cli -a *** get x"),
+        (["curl", "-u", "me:PW", "http://h"], "curl -u *** http://h"),
+        (["docker", "run", "-p", "8080:80", "nginx"], "docker run -p 8080:80 nginx"),
+        (["docker", "run", "-p3306:3306", "mysql", "mysqld"], "docker run -p3306:3306 mysql mysqld"),
+        (["mysql", "-p", "db"], "mysql -p db"),
+        (["mkdir", "-p", "/x"], "mkdir -p /x"),
+        (["python", "serve.py", "-p", "8080"], "python serve.py -p 8080"),
+        (["sh", "-c", "mkdir -p /x && serve -p 80"], "sh -c mkdir -p /x && serve -p 80"),
         (["train", "--passes", "3", "--epochs=4", "--tokenizer=bpe"], "train --passes 3 --epochs=4 --tokenizer=***"),
     ],
 )

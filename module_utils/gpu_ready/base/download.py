@@ -27,7 +27,7 @@ from .host import Host
 APT = ["apt-config", "dump", "Acquire"]
 DNF = ("/etc/dnf/dnf.conf", "/etc/yum.conf")
 DIRECT = ("direct", "false", "none", "_none_")
-PROXY = re.compile(r"(?:(?:([A-Za-z][A-Za-z0-9+.-]*):)?/+)?(?:(.*)@)?([^/@]+)")
+PROXY = re.compile(r"(?:(?:([A-Za-z][A-Za-z0-9+.-]*):)?/+(?!/))?(?:(.*)@)?([^/@]+)")
 LOOPBACK = re.compile(r"localhost$|127\.|::1$")
 SERVER_ANSWERS = (401, 404, 410)
 """Statuses of the server itself, not of a proxy that refuses: another way would get the same answer."""

@@ -3,9 +3,15 @@
 import re
 from typing import Any, List
 
-from .validation import HIDDEN, SECRET, USERINFO, mask_secrets
+from .validation import HIDDEN, SECRET, mask_secrets
 
 _SECRET_KEY = "(?i)" + SECRET
+_QUERY = r"(https?://[^\s\"'?]+\?)[^\s\"']+"
+
+
+def mask_options(text: str) -> str:
+    """Docker's options as text to print: like :func:`mask_secrets`, and whole queries of URLs, which may hold a key."""
+    return re.sub(_QUERY, r"\1" + HIDDEN, mask_secrets(text))
 
 
 def mask_values(value: Any) -> Any:
@@ -27,7 +33,7 @@ def find_secrets(value: Any) -> List[str]:
     found: List[str] = []
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
         if isinstance(one, str) and (
-            re.search(USERINFO, one) or (isinstance(key, str) and one and re.search(_SECRET_KEY, key))
+            mask_secrets(one) != one or (isinstance(key, str) and one and re.search(_SECRET_KEY, key))
         ):
             found.append(str(key))
         found += find_secrets(one)

@@ -5,23 +5,42 @@ or for the file that it is written to: an option in place of a name, a second li
 """
 
 import re
-from typing import Any, List
+from typing import Any, List, Tuple
 
 LONGEST = 4096
 """Most characters of one value: no path and no URL of a package server is longer (PATH_MAX)."""
 HIDDEN = "***"
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 USERINFO = (
-    r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^/\s\"'<>]*|[^/\s\"'<>:@]*:(?!\d*[/'])[^\s\"<>]{0,256})@"
+    r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)(?:(?:[^/\s\"'<>]*|[^/\s\"'<>:@]*:(?!\d*[/'])[^\s\"<>]{0,256})@"
+    r"|[^/\s\"'<>:@]{1,64}:(?!\d{1,5}[\s/'\"])[^\s\"'<>/@][^\n\"'<>/@]{0,64}@(?=[\w\[]))"
     r"|(?<![\w@/.:%+-])[\w.%+-]+:(?!//)[^\s\"<>]{1,256}@(?=[\w.-]+:\d{1,5}(?!\w))"
+    r"|(?<=[=\"'])[\w.%+-]+:(?!//)[^\s\"'<>/@]{1,256}@(?!sha\d{3}:)(?=[\w\[])"
 )
-"""User and password before a host; without a scheme, before a host with a port. A port is no password."""
+"""User and password before a host, also with a blank in the password. Without a scheme, they stand before a host with a
+port, or behind ``=`` or a quote (``proxy=user:password@host``). A port is no password, and a digest no host."""
 _URL = r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)?"
 _BASE = r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?"
 SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
 _SECRET_OPTION = r"(?i)passw|passphrase|\bpass\b|secret|token|credential|(?:api|access|private)[-_]?key"
+_PAIR = (
+    r"(?i)(?<![\w.-])([\w.-]{0,120}(?:%s|signature|\bsig|(?:access|account|private|shared)[-_]?key)(?:(?<!token)s)?=)"
+    r"(?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"'&<>]+)" % SECRET
+)
+"""A secret as ``NAME=value``. The name ends with what makes it one: ``libsecret-1-0=0.20`` is a package."""
+_SHORT = (
+    ("-p", False, "mysql mysqladmin mysqldump mysqlimport mysqlcheck mysqlsh mariadb mariadb-admin mariadb-dump"),
+    ("-p", True, "sshpass mongo mongosh mongodump mongorestore"),
+    ("-a", True, "redis-cli"),
+    ("-u", True, "curl"),
+    ("-w", True, "ldapsearch ldapmodify ldapadd ldapdelete ldapwhoami"),
+)
+"""Short options with a password, whether it may be the next word, and the programs for which they mean that; for others
+-p is a port or makes directories. mysql(1), sshpass(1), mongosh, redis-cli, curl(1), ldapsearch(1)."""
+_LOGINS = "docker podman nerdctl buildah skopeo helm oras crane"
+"""Programs whose command `login` has a password behind -p (docker-login(1))."""
 _LOGIN = r"(?i)\b(authorization:\s*|bearer |basic )(?:bearer |basic )?\S+"
-_SECRET_PAIR = r'(?i)("[^"\n]*%s[^"\n]*"\s*:\s*)"(?:[^"\\\n]|\\.)*"' % SECRET
+_SECRET_PAIR = r'(?i)("(?=[^"\n]*%s)[^"\n]*"\s{0,8}:\s{0,8})"(?:[^"\\\n]|\\.)*"' % SECRET
 
 
 def text_fault(text: str) -> str:
@@ -73,25 +92,44 @@ def _url_fault(text: str, form: str, words: str) -> str:
 
 
 def mask_secrets(text: str) -> str:
-    """Replace users and passwords of URLs, and values of secret keys in JSON."""
-    return re.sub(
-        _SECRET_PAIR, r'\1"%s"' % HIDDEN, re.sub(USERINFO, lambda match: (match.group(1) or "") + HIDDEN + "@", text)
-    )
+    """Replace users and passwords of URLs, values of secret keys in JSON, and of secret names before ``=``."""
+    text = re.sub(USERINFO, lambda match: (match.group(1) or "") + HIDDEN + "@", text)
+    return re.sub(_PAIR, r"\1" + HIDDEN, re.sub(_SECRET_PAIR, r'\1"%s"' % HIDDEN, text))
 
 
 def mask_command(words: List[str]) -> List[str]:
-    """Replace values of options that look secret, logins, and passwords of URLs."""
+    """Replace values of options that look secret, logins, and passwords of URLs; also in a command that is one word."""
     found = []
     hide = False
-    for word in words:
+    first, short, separate = _short_option(words)
+    for place, word in enumerate(words):
         name, equals, _ = word.partition("=")
+        is_short = place > first and bool(short) and word.startswith(short) and not word.startswith("--")
         if hide and not word.startswith("-"):
             word = HIDDEN
+        elif is_short and word != short:
+            word = short + HIDDEN
         elif equals and re.search(_SECRET_OPTION, word.rpartition("=")[0]):
             word = name + equals + HIDDEN
-        hide = word.startswith("-") and not equals and bool(re.search(_SECRET_OPTION, word))
+        elif " " in word and _short_option(word.split(" "))[1]:
+            word = " ".join(mask_command(word.split(" ")))
+        hide = (is_short and separate and word == short) or (
+            word.startswith("-") and not equals and bool(re.search(_SECRET_OPTION, word))
+        )
         found.append(re.sub(_LOGIN, r"\1%s" % HIDDEN, mask_secrets(word)))
     return found
+
+
+def _short_option(words: List[str]) -> Tuple[int, str, bool]:
+    """Where a program of :data:`_SHORT` is among the words, its option, and whether its value may be the next word."""
+    names = [word.rpartition("/")[2] for word in words]
+    for place, name in enumerate(names):
+        if name in _LOGINS.split() and "login" in names[place + 1 : place + 4]:
+            return names.index("login", place), "-p", True
+        for option, separate, programs in _SHORT:
+            if name in programs.split():
+                return place, option, separate
+    return 0, "", False
 
 
 def format_value(value: Any, most: int = 120) -> str:

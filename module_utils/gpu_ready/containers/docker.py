@@ -286,12 +286,17 @@ def _settings(text: str) -> List[Tuple[str, str]]:
     return found
 
 
+LONGEST_COMMAND = 16384
+"""Characters of a command line that are split as a shell does; shlex takes the square of the length of a word."""
+
+
 def _words(text: str) -> List[str]:
     try:
-        return shlex.split(text)
+        if len(text) <= LONGEST_COMMAND:
+            return shlex.split(text)
     except ValueError:
-        # An open quote: systemd rejects the line; its words are still useful.
-        return text.replace('"', "").replace("'", "").split()
+        pass  # an open quote: systemd rejects the line; its words are still useful
+    return text.replace('"', "").replace("'", "").split()
 
 
 def _environment(text: str) -> Dict[str, str]:

@@ -9,7 +9,7 @@ BARE = re.compile(r"^(?:[\w./-]+:\s*)?(%s)$" % nvrm_version.VERSION)
 LICENCE = re.compile(r"^[ \t\"'>]*(Dual [A-Z]+/[A-Z]+|NVIDIA)[ \t\r\"',]*$", re.MULTILINE)
 ABSENT = re.compile(
     r"No such file or directory|not found|could not find|cannot (?:open|access)|not loaded|"
-    r"(?:cat|grep|head|less|more|ls|bash|sh): .*/(?:proc/driver|sys/module)/nvidia/version\S*:",
+    r"(?:cat|grep|head|less|more|ls|bash|sh): .{0,80}/(?:proc/driver|sys/module)/nvidia/version\S{0,80}:",
     re.IGNORECASE,
 )
 FORBIDDEN = re.compile(

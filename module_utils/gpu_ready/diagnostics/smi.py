@@ -17,19 +17,8 @@ EXIT = re.compile(
     r"[\s:=]*(\d{1,3})\b",
     re.IGNORECASE,
 )
-LIBRARY = re.compile(r"NVML library version:\s*(%s)" % VERSION)
-EXIT = re.compile(
-    r"(?:exit(?:ed)?(?: with)?(?: \w+)? (?:status|code)(?: of)?|exited with|return(?:ed)? code|\brc\W{1,4}|exit=|\$\?)"
-    r"[\s:=]*(\d{1,3})\b",
-    re.IGNORECASE,
-)
-EXIT = re.compile(
-    r"(?:exit(?:ed)?(?: with)?(?: \w+)? (?:status|code)(?: of)?|exited with|return(?:ed)? code|\brc\W{1,4}|exit=|\$\?)"
-    r"[\s:=]*(\d{1,3})\b",
-    re.IGNORECASE,
-)
 MODULE_MISSING = re.compile(r"Module nvidia\S* not found|could not find module.{0,20}nvidia", re.IGNORECASE)
-MODULE_THERE = re.compile(r"(?:^|\n)filename:\s*/\S*nvidia\S*\.ko|(?:^|\n)nvidia +\d{5,}", re.IGNORECASE)
+MODULE_THERE = re.compile(r"(?:^|\n)filename:[ \t]*/\S{0,200}nvidia\S{0,80}\.ko|(?:^|\n)nvidia +\d{5,}", re.IGNORECASE)
 
 
 OF_ONE_GPU = (

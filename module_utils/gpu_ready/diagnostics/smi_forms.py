@@ -199,7 +199,7 @@ def heads(ask: Any, gpus: List[Dict[str, Any]]) -> Dict[str, Any]:
 
 # --- nvidia-smi -q -x --------------------------------------------------------------------------------------------
 
-ELEMENT = re.compile(r"<gpu id=[\"']([^\"'>]*)[\"'][^>]*>")
+ELEMENT = re.compile(r"<gpu id=[\"']([^\"'<>]{0,80})[\"'][^<>]{0,200}>")
 TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)[^<>]*?(/?)>")
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 

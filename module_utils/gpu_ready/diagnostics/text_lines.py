@@ -9,6 +9,8 @@ import re
 from bisect import bisect_right
 from typing import Iterable, List, NamedTuple, Optional, Tuple
 
+from ..base.long_lines import cut_lines
+
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
 UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
 LOGGED_NEWLINE = re.compile(r"#012|\r")
@@ -131,7 +133,7 @@ def lines_of(text: str) -> List[Line]:
 @functools.lru_cache(maxsize=2)
 def split_lines(text: str) -> Tuple[Line, ...]:
     """The lines for :func:`lines_of`, kept: each reader of a kind asks for those of the whole text."""
-    text = UNSEEN.sub("", ESCAPES.sub("", text)).replace("\u00a0", " ").replace("\r\n", "\n")
+    text = UNSEEN.sub("", ESCAPES.sub("", cut_lines(text))).replace("\u00a0", " ").replace("\r\n", "\n")
     # A string of JSON, as Ansible and journals print a program's output.
     escaped = text.count("\\n") > text.count("\n") + len(LOGGED_NEWLINE.findall(text))
     found: List[Line] = []

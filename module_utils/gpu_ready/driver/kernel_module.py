@@ -119,7 +119,7 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
 def parse_majors(text: str) -> Dict[str, int]:
     """Character devices in /proc/devices: major number by name."""
     part = text.partition("Block devices")[0]
-    return {name: int(number) for number, name in re.findall(r"(?m)^\s*(\d+) (\S+)$", part)}
+    return {name: int(number) for number, name in re.findall(r"(?m)^[ \t]*(\d+) (\S+)$", part)}
 
 
 def node_access(host: Host) -> Optional[NodeAccess]:

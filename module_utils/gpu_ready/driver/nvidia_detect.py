@@ -12,7 +12,7 @@ ANSWER = re.compile(
 OLD_ANSWER = re.compile(
     r"requires\s+the\s+(current|legacy)\s+NVIDIA\s+(\S+?)\s+driver(?:[ \t]+(kmod-\S+))?", re.IGNORECASE
 )
-PACKAGE = re.compile(r"^\W*(?:[\w.-]+:\s+)?(kmod-nvidia(?:-open|-latest|-\d+xx)?(?:-dkms)?)\W*$")
+PACKAGE = re.compile(r"^\W{0,40}(?:[\w.-]{1,253}:\s+)?(kmod-nvidia(?:-open|-latest|-\d+xx)?(?:-dkms)?)\W*$")
 ELREPO = re.compile(
     r"Probing for supported NVIDIA|requires the (?:current|legacy)|No NVIDIA devices were found|"
     r"does not appear to be supported at present"
@@ -22,7 +22,7 @@ DEBIAN = re.compile(
     r"It is recommended to install|Error parsing PCI ID|Failed to identify your Debian suite"
 )
 CARD = re.compile(
-    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{1,2}:[0-9a-f]{2}\.[0-7])\s+.*?\[(03[0-9a-f]{2})\]:\s+(.*?)\s*"
+    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{1,2}:[0-9a-f]{2}\.[0-7])\s+.{0,80}?\[(03[0-9a-f]{2})\]:\s+(.{0,200}?)\s{0,8}"
     r"\[(?:10de|12d2):([0-9a-f]{4})\]",
     re.IGNORECASE,
 )

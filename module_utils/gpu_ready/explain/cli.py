@@ -9,6 +9,7 @@ import sys
 import tarfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from ..base.long_lines import cut_lines
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
@@ -56,10 +57,9 @@ class Kind(NamedTuple):
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text, whatever wrote them: UTF-8, UTF-16 with its mark, undecodable bytes replaced."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", "replace")
-    return data.decode("utf-8", "replace")
+    """Bytes as text, whatever wrote them: UTF-8, UTF-16 with its mark, undecodable bytes replaced, long lines cut."""
+    marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return cut_lines(data.decode("utf-16" if marked else "utf-8", "replace"))
 
 
 # --- os-release --------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ FORMS = (
     form("a container engine or NVIDIA's container programs", "container-error", r"Error response from daemon",
          r"nvidia-container-(?:cli|runtime)", r"\bnvidia-ctk\b", r"OCI runtime", r"\bCDI devices?\b",
          r"^Error: crun: ", r"could not select device driver", r"Failed to create pod sandbox", r"nvidia-device-plugin",
-         r"Allocate failed due to ", r"\d+/\d+ nodes are available", r"^[ \t]+Warning +\w+ "),
+         r"Allocate failed due to ", r"\b\d{1,6}/\d{1,6} nodes are available", r"^[ \t]+Warning +\w+ "),
     form("nvidia-installer", "installer-log", r"nvidia-installer log file", r"^ERROR: Installation has failed"),
     form("DKMS", "installer-log", r"make\.log for nvidia", r"^Error! ", r"^Building (?:initial )?module"),
     form("a package manager", "installer-log", r"^(?:E|dpkg|W): ", r"^(?:Reading package lists|Get:\d+ |Setting up )",

@@ -27,7 +27,8 @@ HOST = re.compile(
     r"^\s*(?:(?:ok|changed|fatal|skipping): \[|\S+ \| (?:CHANGED|SUCCESS|FAILED)|-{4,}$|={2,}.*={2,}$|==> .* <==$)"
 )
 DETAIL = re.compile(
-    r"^\W*(?:[\w.-]+:\s+)?(?:(?:Subsystem|DeviceName|Physical Slot|Flags|Capabilities|Control|Status|Latency|NUMA node|"
+    r"^\W{0,60}(?:[\w.-]{1,253}:\s+)?"
+    r"(?:(?:Subsystem|DeviceName|Physical Slot|Flags|Capabilities|Control|Status|Latency|NUMA node|"
     r"IOMMU group|BIST|Bus|LnkCap2?|LnkSta2?|LnkCtl2?|DevCap2?|DevCtl2?|DevSta|I/O behind bridge|Memory behind bridge|"
     r"Prefetchable memory behind bridge|Region \d|Interrupt|Kernel driver in use|Kernel modules):|"
     r"Kernel driver in\b|Kernel modules|Memory at|I/O ports at|Expansion ROM|!!!|<access|pcilib:|lspci:)"
@@ -35,7 +36,7 @@ DETAIL = re.compile(
 NUMERIC = re.compile(r"^(?:Class\s+)?([0-9a-f]{4}):\s+([0-9a-f]{4}):([0-9a-fx]{4})\b", re.IGNORECASE)
 WORDS = re.compile(r"^([A-Z0-9][\w /,+.()&-]*?)\s*(?:\[([0-9a-f]{4})\])?:\s+(.*)$", re.IGNORECASE | re.DOTALL)
 IDS = re.compile(r"\[([0-9a-fx]{4}):([0-9a-fx]{4})\]", re.IGNORECASE)
-TAIL = re.compile(r"\s*\((?:rev\s+\w+|prog-if\b[^)]*)\).*$", re.IGNORECASE | re.DOTALL)
+TAIL = re.compile(r"(?<!\s)\s*\((?:rev\s+\w+|prog-if\b[^)]{0,80})\).*$", re.IGNORECASE | re.DOTALL)
 DUMP = re.compile(r"^\s*00: ((?:[0-9a-f]{2}\s+){15}[0-9a-f]{2})\s*$")
 DUMPED_HEAD = re.compile(r"^\s*(%s) ([A-Z0-9][\w /,-]*): (?!.*\[[0-9a-f]{4}:)(.*?)( \(rev .*)?$" % SLOT)
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -48,7 +49,7 @@ DRIVER = re.compile(r"Kernel\s+driver\s+in\s+use:\s*(?!Kernel\b|Subsystem\b)([\w
 TRAILING_DRIVER = re.compile(r"\s\[?[Dd]river(?: in use)?[:=]\s*([\w-]+)\]?$")
 """At the end of a line of scripts that group functions by IOMMU group."""
 VERBOSE = re.compile(
-    r"^\W*(?:[\w.-]+:\s+)?(?:(?:Flags|Control|Capabilities|Latency|Region \d):|Subsystem:(?!.*nvidia))",
+    r"^\W{0,60}(?:[\w.-]{1,253}:\s+)?(?:(?:Flags|Control|Capabilities|Latency|Region \d):|Subsystem:(?!.*nvidia))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Lines of the forms that show the driver; a Subsystem line with NVIDIA's name may be all that grep left."""
@@ -244,7 +245,7 @@ def parse_lines(lines: List[str]) -> List[PciEntry]:
         head = head_of(line)
         slotless = None if head or DETAIL.match(line) else SLOTLESS.match(line)
         if head and not re.search(r"(Subsystem|Kernel driver in use|Kernel modules):", line[: head[2]]):
-            origin = re.match(r"^\W*([\w.-]+):\s", line[: head[2]])
+            origin = re.match(r"^\W{0,60}([\w.-]{1,253}):\s", line[: head[2]])
             text = unquote(line[: head[2]], head[1])
             stanzas.append(Stanza(head[0], text, "%d %s" % (host, origin.group(1) if origin else "")))
         elif slotless:
@@ -345,7 +346,7 @@ def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str]
         vendor_id, device_id = (parse_hex(part) for part in ids[0].groups())
         rest = rest[: ids[0].start()]
     # Long lines are cut by lspci itself: "... Mobile] [10...".
-    rest = re.sub(r"\s*\[[0-9a-f:]*\.\.\.$", "", TAIL.sub("", rest).strip())
+    rest = re.sub(r"(?<!\s)\s*\[[0-9a-f:]*\.\.\.$", "", TAIL.sub("", rest).strip())
     vendor, name = split_vendor(rest)
     unknown = re.match(r"^(?:Unknown )?Device(?:\s+([0-9a-f]{4}))?(?::([0-9a-f]{4}))?$", rest, re.IGNORECASE)
     if unknown:

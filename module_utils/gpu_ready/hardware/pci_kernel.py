@@ -12,8 +12,8 @@ MESSAGE = re.compile(
     % (SLOT, SLOT),
     re.IGNORECASE,
 )
-SYSFS = re.compile(r"devices/(?:\S*/)?(%s)/(vendor|device|class|modalias)\s*:?\s*(\S+)" % SLOT, re.IGNORECASE)
-MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S*?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
+SYSFS = re.compile(r"devices/(?:\S{0,200}/)?(%s)/(vendor|device|class|modalias)\s*:?\s*(\S+)" % SLOT, re.IGNORECASE)
+MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S{0,40}?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
 
 
 def parse_kernel_listing(lines: List[str]) -> List[PciEntry]:

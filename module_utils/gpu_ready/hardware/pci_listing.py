@@ -157,8 +157,9 @@ def full_address(slot: Optional[str]) -> str:
 
 def find_device_by_name(name: Optional[str]) -> Optional[str]:
     """Device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
-    match = re.search(r"\[([^\]]+)\]\s*$", name or "")
-    names = [normalize_name(part) for part in match.group(1).split("/")] if match else []
+    before, closed, behind = (name or "").rpartition("]")
+    marketing = before.rpartition("]")[2].partition("[")[2] if closed and not behind.strip() else ""
+    names = [normalize_name(part) for part in marketing.split("/")] if marketing else []
     fitting = [gpu for gpu in catalog.gpus().values() if normalize_name(gpu.name) in names]
     verdicts = {(gpu.architecture, gpu.last_branch, gpu.first_branch, gpu.flavours) for gpu in fitting}
     return fitting[0].device_id if len(verdicts) == 1 else None

@@ -9,10 +9,10 @@ from .pci_listing import PciEntry, entry_from_numbers
 
 LSHW = re.compile(r"^\s*\*-(\w+)(?::\d+)?")
 """`lshw`, B.02.12 to B.02.20: one node per device; ``-numeric`` adds the ids in brackets."""
-HWINFO = re.compile(r"^\s*\d+: (?:PCI|\w+) \S+ (\d{4}) (.*?)(?: \(\w+\))?\s*$")
+HWINFO = re.compile(r"^\s*\d+: (?:PCI|\w+) \S+ (\d{4}) (.*?)(?: \(\w+\))?$")
 """`hwinfo`, 21 to 23: the head of a device, with its class."""
-FIELD = re.compile(r"^\s*([A-Za-z][\w #]*?)\s*: (.*\S)")
-BRACKETED = re.compile(r"\s*\[(?:([0-9a-f]{4}):)?([0-9a-f]{4})\]$", re.IGNORECASE)
+FIELD = re.compile(r"^\s*([A-Za-z][\w #]{0,60}?)\s{0,40}: (.*\S)")
+BRACKETED = re.compile(r"(?<!\s)\s*\[(?:([0-9a-f]{4}):)?([0-9a-f]{4})\]$", re.IGNORECASE)
 HEX = re.compile(r'0x([0-9a-f]{4})(?: "(.*)")?', re.IGNORECASE)
 UBUNTU = re.compile(r"^== (\S+) ==")
 UEVENT = re.compile(
@@ -64,7 +64,7 @@ def parse_hwinfo(lines: List[str]) -> List[PciEntry]:
     """Parse the PCI devices of `hwinfo`."""
     devices: List[Dict[str, str]] = []
     for line in lines:
-        head = HWINFO.match(line)
+        head = HWINFO.match(line.rstrip())
         if head:
             devices.append({"class": head.group(1), "name": head.group(2)})
         field = FIELD.match(line)

@@ -5,6 +5,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..base.download_errors import download_remedy
 from ..base.host import TIMED_OUT, Result
+from ..base.long_lines import cut_lines
 from . import apt_policy
 from .apt_entries import AptEntry
 from .locations import url_location
@@ -34,7 +35,7 @@ def explain_failure(
     ``policies`` and ``pins`` are those of the packages of :func:`apt_policy.find_names`. Without them the message of a
     package without a candidate names all causes.
     """
-    text = answer.out + "\n" + answer.err
+    text = cut_lines(answer.out + "\n" + answer.err)
     errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]
     short = "; ".join(errors[:3]) or "; ".join(line.strip() for line in text.splitlines() if line.strip())[-400:]
     match = re.search(
@@ -60,7 +61,7 @@ def explain_failure(
     dkms = find_dkms_failure(what, text)
     if dkms:
         return dkms
-    timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)]*)\)", text)
+    timed = re.search(r"Release file for (\S+) is (?:not valid yet|(expired)) \(([^)\n]{0,200})\)", text)
     if timed:
         return "%s: the lists of %s are %s (%s). %s. If it is right, %s" % (
             what, timed.group(1), "too old" if timed.group(2) else "from the future", timed.group(3), WRONG_CLOCK,
@@ -132,7 +133,7 @@ def explain_packages(
         return "%s: %s belongs to the package %s already. Remove one of the two packages, then run again" % (
             what, match.group(1), match.group(2),
         )  # fmt: skip
-    found = re.findall(r"dpkg: error processing (?:package|archive) (\S+) \(--([\w-]+)\):\s*([^\n]+)", text)
+    found = re.findall(r"dpkg: error processing (?:package|archive) (\S+) \(--([\w-]{1,40})\):\s{0,200}([^\n]+)", text)
     # Packages that need another one which failed are only its consequence.
     found = [one for one in found if not one[2].startswith("dependency problems")] or found
     if not found:
@@ -174,7 +175,7 @@ def find_failed_sources(answer: Result, entries: Sequence[AptEntry]) -> List[Fai
     A source that does not answer is a warning of apt, one without a valid Release file an error; both keep the lists
     that were read before (apt-get(8), and apt-secure(8) for the latter).
     """
-    text = answer.out + "\n" + answer.err
+    text = cut_lines(answer.out + "\n" + answer.err)
     lines: Dict[Tuple[str, str], List[str]] = {}
     for line in text.splitlines():
         match = FAILED.match(line)

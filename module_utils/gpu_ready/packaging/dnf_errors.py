@@ -5,6 +5,7 @@ from typing import List, Optional
 
 from ..base.download_errors import download_remedy, find_status
 from ..base.host import TIMED_OUT, Result
+from ..base.long_lines import cut_lines, find_line, line_of
 from .locations import split_list
 from .manager import (
     HEADERS,
@@ -22,7 +23,7 @@ def join_lines(lines: List[str], count: int = 4) -> str:
 
 
 def explain_failure(what: str, answer: Result) -> str:
-    text = answer.out + "\n" + answer.err
+    text = cut_lines(answer.out + "\n" + answer.err)
     dkms = find_dkms_failure(what, text)
     if dkms:
         return dkms
@@ -31,7 +32,7 @@ def explain_failure(what: str, answer: Result) -> str:
         return "%s: %s" % (what, found)
     if answer.rc == TIMED_OUT or answer.rc < 0:
         return "%s: %s" % (what, describe_stopped_call(answer))
-    lines = [line for line in answer.err.splitlines() + answer.out.splitlines() if line.strip()]
+    lines = [line for one in (answer.err, answer.out) for line in cut_lines(one).splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"(?:Error|Failed|Fatal|Transaction failed)", line)]
     return "%s: exit status %d: %s" % (what, answer.rc, join_lines(errors or lines[-4:])[:400] or "nothing was printed")
 
@@ -71,12 +72,11 @@ def explain_lock(text: str) -> Optional[str]:
 
 def explain_database(text: str) -> Optional[str]:
     """The RPM database cannot be opened."""
-    match = re.search(
-        r"(?i)rpmdb open failed|(?:rpmdb|db\d+ error|BDB\d+)[^\n]*(?:error|fatal|panic|damaged)[^\n]*", text
-    )
-    return match and (
+    opened = re.search(r"(?i)rpmdb open failed", text)
+    reported = find_line(text, r"(?i)rpmdb|db\d+ error|BDB\d+", r"(?i)error|fatal|panic|damaged")
+    return (opened or reported) and (
         "the RPM database cannot be read (%s). Run again: gpu-ready rebuilds it (rpm --rebuilddb)"
-        % " ".join(match.group().split())[:200]
+        % " ".join((reported or line_of(opened)).split())[:200]
     )
 
 
@@ -92,13 +92,13 @@ def find_causes(text: str) -> str:
 
 def find_url(text: str) -> str:
     """The first URL of a text, "" where there is none."""
-    match = re.search(r"\w+://[^\s)\]]+", text)
+    match = re.search(r"\b\w{1,30}://[^\s)\]]+", text)
     return match.group() if match else ""
 
 
 def find_failed_repositories(text: str) -> List[str]:
     """The repositories whose metadata could not be read, in the words of dnf 4, dnf5 and yum 3."""
-    found = re.findall(r"Failed to download metadata (?:\([^)]*\) )?for repo(?:sitory)? ['\"](\S+?)['\"]", text)
+    found = re.findall(r"Failed to download metadata (?:\([^)\n]{0,200}\) )?for repo(?:sitory)? ['\"](\S+?)['\"]", text)
     found += re.findall(r"(?:Cannot find a valid baseurl for repo: |failure: repodata/\S+ from )([^\s:/]+)", text)
     found += [name for line in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in split_list(line)]
     return sorted(set(found), key=found.index)
@@ -126,7 +126,7 @@ def explain_metadata(text: str) -> Optional[str]:
     """The metadata of a repository is not available; repositories that dnf may skip do not count."""
     ignored = {name for names in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in names.split(", ")}
     failed = re.findall(
-        r"Failed to download metadata (?:\([^)]*\) )?for repo(?:sitory)? ['\"](\S+?)['\"]: ?([^\n]*)", text
+        r"Failed to download metadata (?:\([^)\n]{0,200}\) )?for repo(?:sitory)? ['\"](\S+?)['\"]: ?([^\n]*)", text
     ) + re.findall(r"failure: repodata/\S+ from ([^\s:]+): ([^\n]*)", text)
     failed = [one for one in failed if one[0] not in ignored]
     if not failed:
@@ -179,19 +179,25 @@ def explain_signature(text: str) -> Optional[str]:
     """A package is not signed by the expected key."""
     match = re.search(
         r"(Package \S+ is not signed|Public key for \S+ is not installed|"
-        r"(?:Open)?PGP check for package [^\n]* has failed: [^\n]*|Failing package is: \S+|"
-        r"[^\n]*(?:BAD|NOKEY|digest: BAD)[^\n]*|Couldn't open file RPM-GPG-KEY\S*|The GPG keys listed for [^\n]*)",
+        r"(?:Open)?PGP check for package [^\n]{1,300} has failed: [^\n]*|Failing package is: \S+|"
+        r"Couldn't open file RPM-GPG-KEY\S*|The GPG keys listed for [^\n]*)",
         text,
     )
-    keyless = re.search(r"(?s)do not have any GPG public keys installed.*?Problem repository: \[?([^\]\s]+)", text)
+    wrong = re.search(r"BAD|NOKEY", text)
+    without = re.search(r"do not have any GPG public keys installed", text)
+    keyless = without and re.compile(r"Problem repository: \[?([^\]\s]+)").search(text, without.end())
     if keyless:
         return (
             "the repository %s requires signed packages, but names no key (gpgkey), and the RPM database has none. "
             "Set gpgkey in its .repo file, then run again" % keyless.group(1)
         )
-    if not match and not re.search(r"GPG check FAILED|Signature verification failed", text):
+    if not match and not wrong and not re.search(r"GPG check FAILED|Signature verification failed", text):
         return None
-    reported = " ".join(match.group(1).split())[:300] if match else "GPG check FAILED"
+    if wrong and (not match or wrong.start() < match.start()):
+        reported = line_of(wrong)
+    else:
+        reported = match.group(1) if match else "GPG check FAILED"
+    reported = " ".join(reported.split())[:300]
     return "a signature is not valid (%s). %s" % (reported, signature_remedy(reported))
 
 
@@ -201,9 +207,9 @@ def explain_download(text: str) -> Optional[str]:
         r"Error downloading packages|Failed to download packages|\[MIRROR\]|Error Downloading Packages", text
     ):
         return None
-    wrong = re.search(r"([^\n]*(?:Inconsistent server data|checksum doesn't match|Checksum)[^\n]*)", text)
+    wrong = re.search(r"Inconsistent server data|checksum doesn't match|Checksum", text)
     if wrong:
-        reported = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", wrong.group(1).strip())
+        reported = re.sub(r"^(?:\[MIRROR\]|>>>) ", "", line_of(wrong).strip())
         return (
             "a package is not what the repository's list says (%s). %s. Or the mirror is being updated, or a proxy "
             "keeps an old file: run again later" % (reported[:300], WRONG_SIGNATURE)
@@ -230,7 +236,7 @@ def explain_unknown(text: str) -> Optional[str]:
             by + " " if by else "",
             remedy,
         )
-    match = re.search(r"missing groups or modules: (\S+)|No match for argument: (\S+:\S+)$", text, re.M)
+    match = re.search(r"missing groups or modules: (\S+)|No match for argument: ([^\s:]+:\S+)$", text, re.M)
     if match:
         return (
             "the module stream %s is in no package source of this host. Enable the source that has it; a mirror needs "
@@ -255,9 +261,9 @@ def explain_unsolvable(text: str) -> Optional[str]:
     protected = re.search(r"removing the following protected packages: ([^\n]+)", text)
     if protected:
         return "it would remove %s, which this host protects. Choose another source" % protected.group(1).strip()
-    problems = re.findall(r"(?m)^\s*Problem(?: \d+)?: [^\n]*(?:\n\s+- [^\n]*)*", text)
+    problems = re.findall(r"(?m)^[ \t]*Problem(?: \d+)?: [^\n]*(?:\n[ \t]+- [^\n]*)*", text)
     if not problems:
-        problems = re.findall(r"(?m)^Error: Package: [^\n]*\n\s+(?:Requires|Conflicts): [^\n]*", text)
+        problems = re.findall(r"(?m)^Error: Package: [^\n]*\n[ \t]+(?:Requires|Conflicts): [^\n]*", text)
     if not problems:
         problems = re.findall(r"(?m)^Error: \S+ conflicts with \S+", text)
     if not problems:
@@ -280,18 +286,18 @@ def explain_disk(text: str) -> Optional[str]:
     )
     if match:
         return "not enough free space: %s more are needed in %s. Free space there, then run again" % match.groups()
-    match = re.search(r"[^\n]*Not enough free space[^\n]*", text)
+    match = re.search("Not enough free space", text)
     if match:
         return (
             "the disk is full, no free space left (%s). Free space, then run again"
-            % (" ".join(match.group().split())[:300])
+            % (" ".join(line_of(match).split())[:300])
         )
     return describe_full_disk(text)
 
 
 def explain_transaction(text: str) -> Optional[str]:
     """The rpm program refused the transaction or stopped in it."""
-    conflicts = re.findall(r"(?m)^\s*file \S+ (?:from install of|conflicts between) [^\n]*", text)
+    conflicts = re.findall(r"(?m)^[ \t]*file \S+ (?:from install of|conflicts between) [^\n]*", text)
     if conflicts:
         return (
             "files of packages conflict (%s). Remove the other package, then run again"
@@ -303,7 +309,7 @@ def explain_transaction(text: str) -> Optional[str]:
             "or switched off (plugins=0 in dnf.conf, enabled=0 in plugins/versionlock.conf), and without it no version "
             "can be held: install it or switch it on, or do not ask for a hold"
         )
-    match = re.search(r"%(\w+)\((\S+)\) scriptlet failed, exit status (\d+)", text)
+    match = re.search(r"%(\w{1,30})\((\S{1,200})\) scriptlet failed, exit status (\d+)", text)
     if match:
         return (
             "the script %%%s of the package %s failed with %s: see /var/log/dnf.rpm.log, with dnf5 /var/log/dnf5.log, "

@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..base import records, validation
+from ..base import records, secret_values
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
@@ -318,8 +318,8 @@ def diff_json(decided: Plan) -> List[Dict[str, str]]:
                 {
                     "before_header": change.path,
                     "after_header": change.path,
-                    "before": validation.mask_secrets(change.before or ""),
-                    "after": validation.mask_secrets(change.after or ""),
+                    "before": secret_values.mask_options(change.before or ""),
+                    "after": secret_values.mask_options(change.after or ""),
                 }
             )
     return shown

@@ -6,7 +6,7 @@ from typing import Dict, List, Optional
 from ..base import versions
 
 SAVED = "${saved_entry}"
-DEFAULT = r'(?m)^\s*set default="([^"\n]*)"'
+DEFAULT = r'(?m)^[ \t]*set default="([^"\n]*)"'
 HEAD = r"(\s*)(?:menuentry|submenu)\s"
 KERNEL = r"\s+linux(?:16|efi)?\s+\S*vmlinuz-(\S+)"
 
@@ -21,7 +21,7 @@ def find_default_kernel(environment: str, configuration: str, kernels: List[str]
     named = [name for name in kernels if entry and name in entry]
     if named:
         return max(named, key=len)
-    if entry and re.search(r"(?m)^\s*blscfg\s*$", configuration):
+    if entry and re.search(r"(?m)^[ \t]*blscfg[ \t]*$", configuration):
         ordered = dict(enumerate(sorted(kernels, key=versions.key, reverse=True)))
         return ordered.get(int(entry)) if entry.isdecimal() else None
     kernel = kernels_by_position(configuration).get(entry) if entry else None

@@ -16,7 +16,7 @@ _OLD_ARCHIVE = r"^cudnn-(\d+\.\d+)-linux-(\w+)-v(\d+(?:\.\d+)*)\.(?:tgz|tar\.gz)
 _ARCHITECTURES = {"x64": "x86_64"}
 _PACKAGE = re.compile(r"^(?:lib)?cudnn(\d+)(?:-(?:dev|devel|headers|static))?(?:-cuda-(\d+)(?:-\d+)?)?$")
 _PACKAGE_CUDA = re.compile(r"[+.]cuda(\d+)")
-_DEFINE = re.compile(r"^\s*#\s*define\s+CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)\s*$", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUDNN_(MAJOR|MINOR|PATCHLEVEL)[ \t]+(\d+)[ \t\r]*$", re.MULTILINE)
 
 
 class CudnnError(GpuReadyError):

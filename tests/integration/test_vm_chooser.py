@@ -65,7 +65,7 @@ def test_the_proprietary_modules_accept_the_cards_that_they_are_chosen_for(
     ("card", "words"),
     [
         (FERMI, "has a driver that fits (340 proprietary, 390 proprietary)"),
-        (K80, "set nvidia_driver_source to runfile, which is taken only when asked for"),
+        (K80, "set nvidia_driver_source to runfile"),
     ],
 )
 def test_the_plan_refuses_a_card_that_no_driver_of_this_release_supports(fleet: Fleet, card: str, words: str) -> None:

@@ -39,7 +39,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Drive
         from .no_candidate import explain_no_candidate
 
         possible = candidates.pairs_of_host(gpus, request)
-        return Decision(None, [], explain_no_candidate(facts, request, gpus, data, possible), warnings)
+        return Decision(None, [], explain_no_candidate(facts, settings, request, gpus, data, possible), warnings)
     driver = choose(facts, settings, request, data, found[0])
     return complete(facts, settings, request, driver, found[0], data, warnings)
 
@@ -72,7 +72,7 @@ def complete(
         if refusals:
             return Decision(driver, [], refusals, warnings)
     warnings += driver_refusals.adoption_warnings(facts, driver, settings.nvidia_driver_hold)
-    warnings += driver_refusals.branch_warnings(driver, facts.base.served_gpus, request, data)
+    warnings += driver_refusals.branch_warnings(facts, driver, request, data)
     if driver.satisfied and not driver_steps.next_kernel_steps(facts):
         names = driver_steps.packages_for_next_boot(facts, driver, data)
         warnings += driver_refusals.next_boot_warnings(facts, names)

@@ -8,10 +8,11 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
-from ...facts.model import Facts, GpuFacts, SecureBootFacts
+from ...facts.model import Facts, GpuFacts
 from .. import repository
 from ..model import DriverChoice, Refusal, RepositoryRequest
-from . import candidates
+from . import alternatives, candidates
+from .alternatives import Situation
 from .candidates import Candidate
 from .refusals import gpu_label, kernel_unfit, managed_host
 from .steps import driver_repositories, has_fabricmanager, is_foreign
@@ -50,7 +51,8 @@ def install_refusals(
         return [image_based()]
     refusals = []
     if picked and not has_module_for_kernel(facts, picked, data):
-        refusals.append(kernel_unfit(facts, picked.source, data))
+        remedy = alternatives.remedy(Situation(facts, settings, data), alternatives.SOURCE)
+        refusals.append(kernel_unfit(facts, picked.source, data, remedy))
     if is_foreign(facts, driver) and not settings.nvidia_driver_replace_foreign:
         refusals.append(foreign_driver(facts, driver, data))
     if driver.runfile and not driver.runfile.version:
@@ -59,7 +61,7 @@ def install_refusals(
     if virtual and not settings.nvidia_driver_runfile:
         refusals.append(vgpu_guest(virtual[0]))
     if picked and not candidates.is_trusted(facts, data, picked):
-        refusals.append(secure_boot_unsigned(facts.base.secure_boot, picked, data))
+        refusals.append(secure_boot_unsigned(Situation(facts, settings, data), picked))
     missing = repository.missing_repositories(facts, needed_repositories(settings, driver, data))
     refusals += repository.source_refusals(facts, missing)
     return refusals + disk_full(facts)
@@ -130,14 +132,25 @@ def vgpu_guest(gpu: GpuFacts) -> Refusal:
     )
 
 
-def secure_boot_unsigned(boot: SecureBootFacts, candidate: Candidate, data: Distribution) -> Refusal:
-    signed = [
-        source
-        for source in driver_sources.source_names(data)
-        for kind in driver_sources.module_kinds(data, source)
-        if kind == PRECOMPILED and driver_sources.source_entry(data, source, kind).get("signed_by") == "distribution"
-    ]
-    instead = "set nvidia_driver_source to %s, whose modules are signed; or " % signed[0] if signed else ""
+def signed_modules(situation: Situation) -> str:
+    """Return how to get modules that the distribution has signed, "" if the host cannot have them."""
+    facts, data = situation.facts, situation.data
+    for source in driver_sources.source_names(data):
+        for kinds in ({}, {alternatives.MODULES: alternatives.AUTO}):
+            values = {alternatives.SOURCE: source, **kinds}
+            request = candidates.parse_request(alternatives.with_values(situation.settings, values))
+            found = candidates.find_candidates(facts, request, facts.base.served_gpus, data)
+            if found and candidates.is_trusted(facts, data, found[0]):
+                left_out = alternatives.dropped(situation.settings, list(values))
+                chosen = {name: [value] for name, value in values.items()}
+                return alternatives.sentence(chosen, left_out)
+    return ""
+
+
+def secure_boot_unsigned(situation: Situation, candidate: Candidate) -> Refusal:
+    boot, data = situation.facts.base.secure_boot, situation.data
+    signed = signed_modules(situation)
+    instead = "%s, for modules that are signed; or " % signed if signed else ""
     state, off = SIGNATURES_REQUIRED.get(boot.by, SIGNATURES_REQUIRED["unknown"])
     if candidate.kind == PRECOMPILED:
         signer = (

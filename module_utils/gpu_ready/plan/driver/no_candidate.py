@@ -6,8 +6,11 @@ from ...catalog import driver_sources
 from ...catalog import model as catalog
 from ...catalog.driver_sources import FLAVOURS, Pair
 from ...catalog.model import Distribution
+from ...catalog.settings import Settings
 from ...facts.model import Facts, GpuFacts
 from ..model import Refusal
+from . import alternatives
+from .alternatives import Situation
 from .candidates import (
     DriverRequest,
     can_manage_switches,
@@ -22,22 +25,41 @@ from .candidates import (
 )
 from .refusals import gpu_label, kernel_unfit, supported_drivers
 
+LAST_BRANCHES = {"470": "Kepler", "580": "Maxwell, Pascal and Volta"}
 
-def unknown_old_gpu(gpu: GpuFacts) -> Refusal:
+
+def unknown_old_gpu(gpu: GpuFacts, situation: Situation) -> Refusal:
     """Refuse a GPU that the catalog does not have and that is not newer: no branch is known to drive it."""
     return Refusal(
         "gpu_unknown",
         "%s is not in the catalog of %s, and its number is that of a chip before Turing: its last branch is not known"
         % (gpu_label(gpu), catalog.DATE),
-        "set nvidia_driver_branch: 470 for Kepler, 580 for Maxwell, Pascal and Volta (NVIDIA's list of legacy GPUs)",
+        legacy_branches(situation) or alternatives.NO_DRIVER,
     )
 
 
-def no_common_driver(gpus: List[GpuFacts], request: DriverRequest) -> Refusal:
+def legacy_branches(situation: Situation) -> str:
+    """Return which branch to request for which chips, with the variables that would exclude it; "" for none."""
+    auto = {
+        name: [alternatives.AUTO]
+        for name in (alternatives.FLAVOUR, alternatives.MODULES, alternatives.SOURCE)
+        if getattr(situation.settings, name) != alternatives.AUTO
+    }
+    for changed in ({}, auto):
+        settings = alternatives.with_values(situation.settings, {name: alternatives.AUTO for name in changed})
+        fitting = alternatives.fitting_values(situation._replace(settings=settings), alternatives.BRANCH)
+        known = ["%s for %s" % (branch, LAST_BRANCHES[branch]) for branch in fitting if branch in LAST_BRANCHES]
+        if known:
+            left_out = alternatives.dropped(situation.settings, [*changed, alternatives.BRANCH])
+            return alternatives.sentence({**changed, alternatives.BRANCH: known}, left_out)
+    return ""
+
+
+def no_common_driver(gpus: List[GpuFacts], request: DriverRequest, situation: Situation) -> Refusal:
     """Refuse a host with a GPU that no driver of the catalog drives, or with GPUs that no single driver drives."""
     undriven = [gpu for gpu in gpus if not requested_pairs(gpu.device, request)]
     if undriven and catalog.gpu(undriven[0].device) is None:
-        return unknown_old_gpu(undriven[0])
+        return unknown_old_gpu(undriven[0], situation)
     if undriven:
         gpu = undriven[0]
         return Refusal(
@@ -63,54 +85,59 @@ def no_common_driver(gpus: List[GpuFacts], request: DriverRequest) -> Refusal:
 
 def explain_no_candidate(
     facts: Facts,
+    settings: Settings,
     request: DriverRequest,
     gpus: List[GpuFacts],
     data: Distribution,
     possible: Set[Pair],
 ) -> List[Refusal]:
     """Return why no source has a driver that drives all GPUs and fits the request."""
+    situation = Situation(facts, settings, data)
     if recorded_candidate(request, data):
-        refused = flavour_refusals_of_named(request, gpus)
+        refused = flavour_refusals_of_named(request, gpus, situation)
         if refused:
             return refused
     if not possible:
-        return [no_common_driver(gpus, request)]
+        return [no_common_driver(gpus, request, situation)]
     requested = matching_pairs(possible, request)
     if not requested:
-        return branch_refusals(request, gpus, possible) + flavour_refusals(request, gpus, possible)
-    return source_refusals(facts, request, data, requested)
+        refusals = branch_refusals(request, gpus, possible, situation)
+        return refusals + flavour_refusals(request, gpus, possible, situation)
+    return source_refusals(request, requested, situation)
 
 
-def branch_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair]) -> List[Refusal]:
+def branch_refusals(
+    request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair], situation: Situation
+) -> List[Refusal]:
     if request.branch is None or request.branch in {branch for branch, _ in possible}:
         return []
     numbers = [branch.number for branch in catalog.branches()]
     variable = "nvidia_driver_branch %d" % request.branch
-    fitting = ", ".join(str(number) for number in sorted({branch for branch, _ in possible}))
+    remedy = alternatives.remedy(situation, alternatives.BRANCH)
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.last_branch is not None and request.branch > known.last_branch:
             message = "%s: %s is supported up to branch %d" % (variable, gpu_label(gpu), known.last_branch)
-            return [Refusal("branch_above_ceiling", message, "choose one of %s" % fitting)]
+            return [Refusal("branch_above_ceiling", message, remedy)]
     if request.branch not in numbers:
         return [
             Refusal(
                 "branch_unknown",
                 "%s is no driver branch of the catalog of %s" % (variable, catalog.DATE),
-                "choose one that drives this host: %s" % fitting,
+                remedy,
             )
         ]
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.first_branch is not None and request.branch < known.first_branch:
             message = "%s: %s is supported from branch %d on" % (variable, gpu_label(gpu), known.first_branch)
-            return [Refusal("branch_below_minimum", message, "choose one of %s" % fitting)]
-    return [
-        Refusal("branch_impossible", "%s does not drive all GPUs of this host" % variable, "choose one of %s" % fitting)
-    ]
+            return [Refusal("branch_below_minimum", message, remedy)]
+    return [Refusal("branch_impossible", "%s does not drive all GPUs of this host" % variable, remedy)]
 
 
-def flavour_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair]) -> List[Refusal]:
+def flavour_refusals(
+    request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair], situation: Situation
+) -> List[Refusal]:
     if request.flavour is None:
         return []
     others = sorted({flavour for branch, flavour in possible if request.branch in (None, branch)} - {request.flavour})
@@ -123,11 +150,11 @@ def flavour_refusals(request: DriverRequest, gpus: List[GpuFacts], possible: Set
         if culprits
         else ("branch %s has no %s kernel module for these cards" % (request.branch, request.flavour))
     )
-    remedy = "set nvidia_driver_flavour to auto or %s" % others[0]
+    remedy = alternatives.remedy(situation, alternatives.FLAVOUR)
     return [Refusal("flavour_impossible", "nvidia_driver_flavour %s: %s" % (request.flavour, cause), remedy)]
 
 
-def flavour_refusals_of_named(request: DriverRequest, gpus: List[GpuFacts]) -> List[Refusal]:
+def flavour_refusals_of_named(request: DriverRequest, gpus: List[GpuFacts], situation: Situation) -> List[Refusal]:
     """Refuse a completely named driver whose branch is within the limits of the GPUs, but not its flavour."""
     flavour, branch = request.flavour or "", request.branch or 0
     if not all(any(drives(gpu, branch, one, request) for one in FLAVOURS) for gpu in gpus):
@@ -140,13 +167,13 @@ def flavour_refusals_of_named(request: DriverRequest, gpus: List[GpuFacts]) -> L
             "flavour_impossible",
             "nvidia_driver_flavour %s: %s has no %s kernel module"
             % (flavour, undriven[0] if undriven else "branch %d" % branch, flavour),
-            "set nvidia_driver_flavour to %s, and nvidia_driver_packages to the packages of that driver or to none"
-            % next(one for one in FLAVOURS if one != flavour),
+            alternatives.remedy(situation, alternatives.FLAVOUR),
         )
     ]
 
 
-def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, requested: Set[Pair]) -> List[Refusal]:
+def source_refusals(request: DriverRequest, requested: Set[Pair], situation: Situation) -> List[Refusal]:
+    facts, data = situation.facts, situation.data
     pretty = data["pretty"]
     known = driver_sources.source_names(data)
     if request.source is not None and request.source not in known:
@@ -154,7 +181,7 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
             Refusal(
                 "source_impossible",
                 "nvidia_driver_source %s does not exist for %s" % (request.source, pretty),
-                "choose auto, %s or none" % ", ".join(known),
+                alternatives.remedy(situation, alternatives.SOURCE),
             )
         ]
     limit = data.get("max_branch")
@@ -177,7 +204,7 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
                 "source_impossible",
                 "nvidia_driver_source %s: this host has %d NVSwitches, and %s carries no fabric manager%s there"
                 % (request.source, len(facts.base.nvswitches), pretty, " with nvlsm" if facts.base.umad else ""),
-                "set nvidia_driver_source to auto or cuda_repo",
+                alternatives.remedy(situation, alternatives.SOURCE),
             )
         ]
     if not any(
@@ -185,7 +212,8 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
         for source in requested_sources
         for kind in driver_sources.module_kinds(data, source)
     ):
-        return [kernel_unfit(facts, requested_sources[0], data)]
+        remedy = alternatives.remedy(situation, alternatives.SOURCE)
+        return [kernel_unfit(facts, requested_sources[0], data, remedy)]
     if request.modules and not any(
         request.modules in driver_sources.module_kinds(data, source)
         and fits_kernel(facts, data, source, request.modules)
@@ -196,7 +224,7 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
                 "kernel_modules_impossible",
                 "nvidia_driver_kernel_modules %s: no such driver comes from %s on %s"
                 % (request.modules, " or ".join(requested_sources), pretty),
-                "set nvidia_driver_kernel_modules to auto",
+                alternatives.remedy(situation, alternatives.MODULES),
             )
         ]
     if (
@@ -204,12 +232,18 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
         and request.version
         and all(is_versioned_by_kernel(data, source, request.modules) for source in requested_sources)
     ):
+        remedy = alternatives.remedy(situation, alternatives.MODULES)
+        same_branch = {alternatives.BRANCH: str(request.branch)}
+        if alternatives.is_accepted(situation, same_branch):
+            left_out = alternatives.dropped(situation.settings, [alternatives.BRANCH])
+            named = {name: [value] for name, value in same_branch.items()}
+            remedy = "%s; or %s" % (alternatives.sentence(named, left_out), remedy)
         return [
             Refusal(
                 "kernel_modules_impossible",
                 "nvidia_driver_version %s: %s modules of %s come with the kernel, in the version of the day"
                 % (request.version, request.modules, " and ".join(requested_sources)),
-                "give nvidia_driver_branch instead, or set nvidia_driver_kernel_modules to dkms",
+                remedy,
             )
         ]
     carried = "; ".join(
@@ -220,14 +254,6 @@ def source_refusals(facts: Facts, request: DriverRequest, data: Distribution, re
     needed = ", ".join(sorted({"%d %s" % pair for pair in requested}))
     code = "source_impossible" if request.source else "branch_not_carried"
     message = "no source of %s has a driver that fits (%s): %s" % (pretty, needed, carried)
-    remedy = "choose another nvidia_driver_branch or nvidia_driver_source, or auto for both"
-    explicit_only = [
-        source
-        for source in known
-        if not request.source and source not in driver_sources.automatic_sources(data)
-        for kind in driver_sources.module_kinds(data, source)
-        if requested & driver_sources.branch_flavours(data, source, kind, request.profile)
-    ]
-    if explicit_only:
-        remedy = "set nvidia_driver_source to %s, which is taken only when asked for" % " or ".join(explicit_only)
+    first = alternatives.SOURCE if request.branch is None or request.source else alternatives.BRANCH
+    remedy = alternatives.remedy(situation, first)
     return [Refusal(code, message, remedy)]

@@ -14,8 +14,10 @@ from ..model import DriverChoice, Notice, Refusal
 from .candidates import (
     OF_KERNEL,
     DriverRequest,
+    fits_kernel,
     pairs_of_gpu,
     pairs_of_host,
+    with_fabricmanager,
 )
 from .steps import is_held_by_us
 
@@ -84,7 +86,7 @@ def treat_as_warnings(facts: Facts, treat_as: str) -> List[Notice]:
     ]
 
 
-def kernel_unfit(facts: Facts, source: str, data: Distribution) -> Refusal:
+def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: str) -> Refusal:
     """Refuse a kernel that a source has no modules for, and one with PREEMPT_RT, for which NVIDIA's build stops.
 
     IGNORE_PREEMPT_RT_PRESENCE=1 in its environment skips that check. There is no variable for it: DKMS builds the
@@ -96,7 +98,7 @@ def kernel_unfit(facts: Facts, source: str, data: Distribution) -> Refusal:
             "kernel_unfit",
             "nvidia_driver_source %s: its modules are for the standard kernels of %s, and this host runs %s"
             % (source, data["pretty"], kernel.running),
-            "set nvidia_driver_source to auto, or boot a standard kernel",
+            "%s, or boot a standard kernel" % remedy,
         )
     others = [release for release in kernel.installed if not catalog.is_realtime(release)]
     boot = "boot %s" % " or ".join(others[:2]) if others else "install and boot a kernel without it"
@@ -165,20 +167,19 @@ def unverified_warnings(driver: DriverChoice, gpus: List[GpuFacts], data: Distri
     return found
 
 
-def branch_warnings(
-    driver: DriverChoice, gpus: List[GpuFacts], request: DriverRequest, data: Distribution
-) -> List[Notice]:
+def branch_warnings(facts: Facts, driver: DriverChoice, request: DriverRequest, data: Distribution) -> List[Notice]:
     """Warn of a branch that NVIDIA no longer maintains, and name the sources of this system that have another one."""
     branch = catalog.branch(driver.branch or 0)
     if branch is None or not catalog.has_ended(branch.number):
         return []
-    maintained = {pair for pair in pairs_of_host(gpus, request) if not catalog.has_ended(pair[0])}
+    maintained = {pair for pair in pairs_of_host(facts.base.served_gpus, request) if not catalog.has_ended(pair[0])}
     sources = [
         source
         for source in driver_sources.source_names(data)
-        if any(
-            maintained & driver_sources.branch_flavours(data, source, kind, request.profile)
-            for kind in driver_sources.module_kinds(data, source)
+        for kind in driver_sources.module_kinds(data, source)[:1]
+        if fits_kernel(facts, data, source, kind)
+        and with_fabricmanager(
+            facts, data, source, maintained & driver_sources.branch_flavours(data, source, kind, request.profile)
         )
     ]
     remedy = (

@@ -579,9 +579,10 @@ class ActionModule(Normal):  # type: ignore[misc]
             return []
         given = SETTINGS.read_others(variables, self._templar.template, roles)
         found = list(VARIABLES.wrong_values(SETTINGS.rules(), given)) if given else []
-        if module in LOOKING:  # judges the settings with its plan
+        if module == "gpu_node_plan":  # judges the settings with its plan
             return found
-        settings = {name: value for name, value in self._task.args.items() if name in SETTINGS.NAMES.settings}
+        arguments = self._task.args.get("settings") or {} if module == "gpu_audit" else self._task.args
+        settings = {name: value for name, value in arguments.items() if name in SETTINGS.NAMES.settings}
         return found + list(VARIABLES.parse_settings(settings).refusals)
 
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:

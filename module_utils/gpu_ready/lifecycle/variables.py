@@ -77,8 +77,8 @@ def wrong_values(rules: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -
 
 def unknown_variable(name: str) -> Refusal:
     guess = nearest(name, declared.RULES)
-    remedy = "use %s" % guess if guess else "leave it out: docs/variables.md has the variables"
-    return Refusal("unknown_variable", "%s is not a variable of gpu-ready" % name, remedy)
+    remedy = "use %s" % guess if guess else "leave it out here (docs/variables.md has all variables)"
+    return Refusal("unknown_variable", "%s is no variable on which a plan depends" % name, remedy)
 
 
 def judge(name: str, rule: Rule, default: Any, value: Any) -> Tuple[Any, Optional[Refusal]]:
@@ -93,16 +93,17 @@ def judge(name: str, rule: Rule, default: Any, value: Any) -> Tuple[Any, Optiona
         return converted, Refusal(
             "wrong_type", "%s (did you mean %s?)" % (message, guess), "write %s in its place" % guess
         )
-    return converted, Refusal("wrong_type", message, remedy_for(name, rule, default))
+    return converted, Refusal("wrong_type", message, remedy_for(name, rule, default, fault))
 
 
-def remedy_for(name: str, rule: Rule, default: Any) -> str:
+def remedy_for(name: str, rule: Rule, default: Any, fault: str) -> str:
     """Return what to do about a wrong value: a right one, or to leave the variable out."""
     example = default if rule.example is None else rule.example
     if rule.type == "bool":
         return "set %s to true or false" % name
     if example in ("", [], {}) or "{{" in str(example):
-        return "correct the value, or leave %s out" % name
+        right = fault.partition("must be ")[2]
+        return "write %s, or leave %s out" % (right, name) if right else "leave %s out" % name
     return "set it as in %s: %s" % (name, format_example(example))
 
 

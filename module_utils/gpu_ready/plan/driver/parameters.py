@@ -8,6 +8,7 @@ the kernel keeps the last value (kernel/params.c: parse_args). So our file has a
 import re
 from typing import Dict, List, NamedTuple, Optional
 
+from ...base.nearest import nearest
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts
@@ -129,7 +130,9 @@ def parameter_refusals(facts: Facts, settings: Settings, driver: DriverChoice) -
         if kind is None or (kind != "charp" and to_number(value) is None):
             what = "takes numbers only as NVreg_%s, not %s" % (name, value) if kind else "has no NVreg_%s" % name
             text = "driver %s %s" % (disk.version if disk else "", what)
-            remedy = "correct nvidia_driver_module_parameters; `modinfo -p nvidia` lists what this driver takes"
+            guess = None if kind else nearest(name, known)
+            remedy = "write a number" if kind else "leave it out: `modinfo -p nvidia` lists what this driver takes"
+            remedy = "write NVreg_%s in its place" % guess if guess else remedy
             found.append(Refusal("module_parameter_unknown", text, remedy))
     return found
 

@@ -93,8 +93,8 @@ def test_no_remedy_leads_to_another_refusal_of_the_request(
             for changed in attempts:
                 if changed.get("nvidia_driver_source") == "none" or changed == given:
                     continue
-                again = [one for one in plan(facts, changed).refusals if one.code in OF_REQUEST]
-                assert not again, (given, refusal, changed, again)
+                after = [one for one in plan(facts, changed).refusals if one.code in OF_REQUEST]
+                assert not after, (given, refusal, changed, after)
 
 
 def remedy(facts: Facts, **given: Any) -> str:

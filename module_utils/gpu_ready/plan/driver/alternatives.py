@@ -37,16 +37,16 @@ def remedy(situation: Situation, *order: str) -> str:
     for name in [*order, *rest]:
         values = fitting_values(situation, name)
         if values:
-            return sentence({name: values}, dropped(situation.settings, [name]))
+            return format_changes({name: values}, dropped(situation.settings, [name]))
     for source in possible_values(situation, SOURCE):
         changed = situation._replace(settings=with_values(situation.settings, {SOURCE: source}))
         branches = fitting_values(changed, BRANCH)
         if branches:
             chosen = {SOURCE: [source], BRANCH: branches}
-            return sentence(chosen, dropped(situation.settings, [SOURCE, BRANCH]))
+            return format_changes(chosen, dropped(situation.settings, [SOURCE, BRANCH]))
     given = [name for name in (SOURCE, BRANCH, FLAVOUR, MODULES) if getattr(situation.settings, name) not in ("", AUTO)]
     if is_accepted(situation, dict.fromkeys([*given, BRANCH], AUTO)):
-        return sentence({name: [AUTO] for name in given}, dropped(situation.settings, [SOURCE, BRANCH]))
+        return format_changes({name: [AUTO] for name in given}, dropped(situation.settings, [SOURCE, BRANCH]))
     return NO_DRIVER
 
 
@@ -85,8 +85,8 @@ def dropped(settings: Settings, changed: Sequence[str]) -> List[str]:
     return [name for name in EXACT if name in names and getattr(settings, name)]
 
 
-def sentence(values: Dict[str, List[str]], without: Sequence[str]) -> str:
-    """Return the remedy in words: set A to 1, 2 or 3 and B to 4, and leave C out."""
+def format_changes(values: Dict[str, List[str]], without: Sequence[str]) -> str:
+    """Return changes of variables in words: set A to 1, 2 or 3 and B to 4, and leave C out."""
     parts = ["%s to %s" % (name, " or ".join(filter(None, split_last(listed)))) for name, listed in values.items()]
     left_out = ", and leave %s out" % " and ".join(without) if without else ""
     return "set %s%s" % (" and ".join(parts), left_out)

@@ -143,7 +143,7 @@ def signed_modules(situation: Situation) -> str:
             if found and candidates.is_trusted(facts, data, found[0]):
                 left_out = alternatives.dropped(situation.settings, list(values))
                 chosen = {name: [value] for name, value in values.items()}
-                return alternatives.sentence(chosen, left_out)
+                return alternatives.format_changes(chosen, left_out)
     return ""
 
 

@@ -51,7 +51,7 @@ def legacy_branches(situation: Situation) -> str:
         known = ["%s for %s" % (branch, LAST_BRANCHES[branch]) for branch in fitting if branch in LAST_BRANCHES]
         if known:
             left_out = alternatives.dropped(situation.settings, [*changed, alternatives.BRANCH])
-            return alternatives.sentence({**changed, alternatives.BRANCH: known}, left_out)
+            return alternatives.format_changes({**changed, alternatives.BRANCH: known}, left_out)
     return ""
 
 
@@ -237,7 +237,7 @@ def source_refusals(request: DriverRequest, requested: Set[Pair], situation: Sit
         if alternatives.is_accepted(situation, same_branch):
             left_out = alternatives.dropped(situation.settings, [alternatives.BRANCH])
             named = {name: [value] for name, value in same_branch.items()}
-            remedy = "%s; or %s" % (alternatives.sentence(named, left_out), remedy)
+            remedy = "%s; or %s" % (alternatives.format_changes(named, left_out), remedy)
         return [
             Refusal(
                 "kernel_modules_impossible",

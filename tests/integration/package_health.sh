@@ -41,7 +41,7 @@ elif command -v dnf >/dev/null || command -v yum >/dev/null; then
     dnf=$(command -v dnf || command -v yum)
     [ -z "${2-read}" ] || run "$dnf" -q makecache
     run "$dnf" -q check  # dependencies, duplicates, obsoletes of what is installed (dnf(8))
-    # Nothing that was there before is removed with it.
+    # Without what it would remove as no longer needed.
     options="-q -y --setopt=clean_requirements_on_remove=0 --setopt=install_weak_deps=0"
     install="$dnf $options install" remove="$dnf $options remove"
     try "rpm -q" libvdpau make

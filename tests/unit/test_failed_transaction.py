@@ -1,4 +1,4 @@
-"""What a package transaction that fails leaves, with the real apt and dpkg in a root of their own: what was there before."""
+"""What a package transaction that fails leaves, with the real apt and dpkg in a root of their own."""
 
 import shutil
 from pathlib import Path

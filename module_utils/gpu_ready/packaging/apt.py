@@ -415,9 +415,9 @@ class Apt(Manager):
         if self.incomplete():
             self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
         after = self.installed()
-        gone = [name for name in half if name in new and (name not in after or after[name].state in UNINSTALLED)]
-        if gone and not text:
-            text = ". Removed again, because they were left half configured: %s" % list_names(gone)
+        removed = [name for name in half if name in new and (name not in after or after[name].state in UNINSTALLED)]
+        if removed and not text:
+            text = ". Removed again, because they were left half configured: %s" % list_names(removed)
         missing = [
             "%s %s" % one for one in sorted(lost.items()) if one[0] not in after or after[one[0]].state in UNINSTALLED
         ]

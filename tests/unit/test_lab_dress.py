@@ -79,3 +79,9 @@ def test_errors_are_named(text: str, words: list[str]) -> None:
         dress.parse("x", text)
     for word in ["dress/x.yml", *words]:
         assert word in str(error.value)
+
+
+def test_each_ubuntu_has_the_root_whose_apt_is_nearest_to_its_own() -> None:
+    """Apt 2.6 of Debian 12 refuses transactions that 3.0 of Debian 13 resolves; Ubuntu 24.04 has 2.7 and 2.8."""
+    roots = {name: dress.read(name).root for name in dress.names() if name.startswith("ubuntu")}
+    assert roots == {"ubuntu2204": "bookworm", "ubuntu2404": "bookworm", "ubuntu2604": "trixie"}

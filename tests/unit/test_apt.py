@@ -146,7 +146,7 @@ SECOND_CAUSES = [
     ("E: Release file for http://m/x/InRelease is not valid yet (invalid for another 1d).", ["clock of this host", "the mirror's owner"], "no longer updated"),
     ("W: GPG error: http://m/x InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4", ["does not have that key", "Signed-By"], "login page"),
     ("W: GPG error: http://m/x InRelease: The following signatures were invalid: EXPKEYSIG A4B4 x", ["has expired", "clock"], "something else than"),
-    ("W: GPG error: http://m/x InRelease: The following signatures were invalid: BADSIG A4B4 x", ["something else than its owner signed", "middle of an update"], "expired"),
+    ("W: GPG error: http://m/x InRelease: The following signatures were invalid: BADSIG A4B4 x\nE: The repository 'http://m/x InRelease' is not signed.", ["something else than its owner signed", "middle of an update"], "expired"),
     ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["login page"], "signs with another key"),
     ("W: GPG error: http://m/x InRelease: Could not execute 'gpgv' to verify signature (is gpgv installed?)\nE: The repository 'http://m/x InRelease' is not signed.", ["cannot check signatures"], "something else than"),
     ("W: OpenPGP signature verification failed: http://m/x InRelease: Sub-process /usr/bin/sqv returned an error code (1), error message is: Signing key on A4B4 is not bound: because: SHA1 is not considered secure since 2026-02-01T00:00:00Z", ["algorithm"], "something else than"),

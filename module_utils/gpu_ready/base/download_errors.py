@@ -22,7 +22,7 @@ STATUSES = (
     (r"5", "{server}, or a proxy before it, has an error of its own: see its log, or run again later"),
 )
 """Remedies by status; the first that matches counts."""
-NAME = re.compile(r"(?i)resolv(?:e|ing)(?: host| proxy)?:? '?([^'\s,)]+)")
+NAME = re.compile(r"(?i)resolv(?:e|ing)(?: host| proxy)?:? '?([^'\s,)]{1,253})")
 ADDRESS = re.compile(r"(?:[\d.]+|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*\]?)(?::\w+)?$")
 NO_ADDRESS = "This host cannot reach that address, for which no DNS is needed: check its network and routes{settings}"
 UNFETCHED = (

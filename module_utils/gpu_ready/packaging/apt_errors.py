@@ -39,7 +39,9 @@ def explain_failure(
     errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]
     short = "; ".join(errors[:3]) or "; ".join(line.strip() for line in text.splitlines() if line.strip())[-400:]
     match = re.search(
-        r"Could not get lock (\S+?)(?:\.? It is held by process (\d+) \(([^)]*)\)|\.? - open \(\d+: ([^)]*)\))", text
+        r"Could not get lock (\S{1,200}?)(?:\.? It is held by process (\d+) \(([^)\n]{0,80})\)|"
+        r"\.? - open \(\d+: ([^)\n]{0,80})\))",
+        text,
     )
     if match and match.group(2):
         return "%s: %s is held by process %s (%s). Wait until it ends, then run again" % (
@@ -75,7 +77,9 @@ def explain_failure(
         return "%s: the signature of %s is not valid (%s). %s" % (
             what, match.group(1), match.group(2).strip()[:300], signature_remedy(match.group(2)),
         )  # fmt: skip
-    without_release = re.search(r"The repository '(\S+).*' (?:does not have|no longer has) a Release file", text)
+    without_release = re.search(
+        r"The repository '([^\s']{1,1000})[^'\n]{0,200}' (?:does not have|no longer has) a Release file", text
+    )
     if without_release:
         status = re.search(r"(?m)^Err:\d+ .*\n +(\d{3} .*|\D.*)$", text)
         cause = " ".join(status.group(1).split())[:200] if status else "no Release file"
@@ -123,12 +127,12 @@ def explain_packages(
         )  # fmt: skip
     if reasons:
         return "%s: %s" % (what, "; ".join(reasons))
-    match = re.search(r"Version '([^']*)' for '([^']*)' was not found", text)
+    match = re.search(r"Version '([^'\n]{0,200})' for '([^'\n]{1,200})' was not found", text)
     if match:
         return "%s: no package source of this host has %s %s (any more). Run again, which reads the lists again" % (
             what, match.group(2), match.group(1),
         )  # fmt: skip
-    match = re.search(r"trying to overwrite '([^']*)', which is also in package (\S+)", text)
+    match = re.search(r"trying to overwrite '([^'\n]{1,400})', which is also in package (\S+)", text)
     if match:
         return "%s: %s belongs to the package %s already. Remove one of the two packages, then run again" % (
             what, match.group(1), match.group(2),

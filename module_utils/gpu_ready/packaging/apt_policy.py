@@ -27,8 +27,8 @@ class Pin(NamedTuple):
 
 def find_names(text: str) -> List[str]:
     """The packages of which apt-get has no candidate, as it names them (apt-private/private-output.cc)."""
-    found = re.findall(r"Package '?([^\s']+)'? has no installation candidate", text)
-    found += re.findall(r"(?:Depends|Recommends): (\S+) (?:\([^)]*\) )?but it is not installable", text)
+    found = re.findall(r"Package '?([^\s']{1,200})'? has no installation candidate", text)
+    found += re.findall(r"(?:Depends|Recommends): (\S{1,200}) (?:\([^)\n]{0,80}\) )?but it is not installable", text)
     names = [name.partition(":")[0] for name in found]
     return sorted(set(names), key=names.index)
 

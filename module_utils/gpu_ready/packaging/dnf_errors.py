@@ -45,13 +45,11 @@ def find_explanation(text: str) -> Optional[str]:
 
 def explain_rights(text: str) -> Optional[str]:
     """A lock or the database cannot be written, although nobody else has it."""
-    match = re.search(
-        r"[^\n]*(?:lock|rpmdb|using (?:db\d|sqlite|ndb))[^\n]*(?:Permission denied|Read-only file system)[^\n]*", text
-    )
-    if match:
+    denied = [line for line in text.splitlines() if "Permission denied" in line or "Read-only file system" in line]
+    line = next((one for one in denied if re.search(r"lock|rpmdb|using (?:db\d|sqlite|ndb)", one)), None)
+    if line:
         return (
-            "%s. Check that this runs as root (become), and that the disk is writable"
-            % (" ".join(match.group().split())[:200])
+            "%s. Check that this runs as root (become), and that the disk is writable" % (" ".join(line.split())[:200])
         )
     if re.search(r"superuser privileges|You need to be root", text):
         return "root's rights are needed: run with become"

@@ -4,6 +4,7 @@ import re
 
 from .manager import WRONG_CLOCK, WRONG_SIGNATURE
 
+CHANGES = ". It may also be in the middle of an update: run again later"
 REMEDIES = (
     # Sequoia's policy (rpm of EL 9 and Fedora, sqv of apt 3; https://docs.rs/sequoia-policy-config).
     (
@@ -38,8 +39,9 @@ REMEDIES = (
         r"not correct for this package",
         WRONG_SIGNATURE + ". Or the clock of this host is wrong. " + WRONG_CLOCK,
     ),
-    (r"not signed(?!.*BADSIG)", WRONG_SIGNATURE + ", or signs nothing there"),
-    ("", WRONG_SIGNATURE + ". It may also be in the middle of an update: run again later"),
+    (r"BADSIG|BAD signature|Bad GPG signature", WRONG_SIGNATURE + CHANGES),
+    (r"not signed", WRONG_SIGNATURE + ", or signs nothing there"),
+    ("", WRONG_SIGNATURE + CHANGES),
 )
 """By pattern; the first that matches counts."""
 

@@ -96,6 +96,8 @@ EXPLANATIONS = [
     ("W: GPG error: http://m/x  InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B4\nE: The repository 'http://m/x  InRelease' is not signed.", ["signature", "NO_PUBKEY A4B4"]),
     ("E: Failed to fetch http://m/x/InRelease  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)", ["signature", "http://m/x/InRelease"]),
     ("Err:2 http://m/nope  Release\n  404  File not found [IP: 127.0.0.1 8977]\nE: The repository 'http://m/nope  Release' does not have a Release file.", ["http://m/nope ", "404 File not found"]),
+    ("Err:2 http://m/nvidia.github.io/x  Release\n  404  Not Found [IP: 127.0.0.1 80]\nE: The repository 'http://m/nvidia.github.io/x  Release' does not have a Release file.", ["The mirror does not have it", "gpu_ready_mirror"]),
+    ("E: The repository 'http://m/nope  Release' no longer has a Release file.", ["no Release file", "The server does not have it"]),
     ("E: Failed to fetch http://m/x/InRelease  500  Internal Server Error [IP: 10.0.0.1 80]", ["error of its own"]),
     ("Err:2 http://m/nope  InRelease\n  500  Internal Server Error [IP: 127.0.0.1 8977]\nE: The repository 'http://m/nope  Release' does not have a Release file.", ["http://m/nope ", "500", "error of its own"]),
     ("E: Failed to fetch http://m/x/InRelease  Temporary failure resolving 'm'", ["resolve", "DNS"]),

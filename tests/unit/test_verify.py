@@ -11,7 +11,7 @@ from gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
 from gpu_ready.diagnostics import kernel_log, xid
 from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
-from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, VerifiedFacts
+from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, ToolkitFacts, VerifiedFacts
 from gpu_ready.plan import verification
 from gpu_ready.plan.containers.cdi_spec import CDI
 from gpu_ready.plan.containers.daemon_json_keys import TOOLKIT
@@ -496,3 +496,27 @@ def test_a_helper_that_fails_is_named_with_what_it_printed(printed: str, words: 
     host = RecordedHost(programs={(helper, "all"): Result(1, "", printed)})
     with pytest.raises(verify_container.VerifyError, match=rf"{helper}: it printed no arguments for docker {words}"):
         verify_container.docker_args(host, desired, "all", GPUS)
+
+
+def test_what_a_verification_adds_to_the_report() -> None:
+    host = RecordedHost(programs={tuple(nvml.QUERY): Result(0, SMI, "")})
+    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=False))
+    toolkits = [ToolkitFacts(version, f"/usr/local/cuda-{version}", None, "package") for version in ("12.4", "12.9")]
+    known = having(facts(), driver={"userspace": ["580.95.05", "580.82.07"]}, cuda={"toolkits": toolkits})
+    done = done._replace(evidence=done.evidence._replace(facts=known))
+    row = verify.report_row(done)
+    assert (row["cuda"], row["driver_userspace"], row["docker_runtime"]) == (
+        "12.4, 12.9",
+        "580.95.05, 580.82.07",
+        "toolkit",
+    )
+    assert (row["verified"], row["why"]) == (None, "; ".join(done.record.reasons)) and row["why"]
+    passed = done._replace(verdict=done.verdict._replace(ok=True))
+    assert (verify.report_row(passed)["verified"], verify.report_row(passed)["why"]) == (done.record.time, "verified")
+    empty = having(known, driver={"userspace": [], "on_disk": None, "loaded": None}, cuda={"toolkits": []})
+    row = verify.report_row(done._replace(evidence=done.evidence._replace(facts=empty)))
+    names = ("cuda", "cudnn", "driver_installed", "driver_loaded", "driver_userspace")
+    assert [row[name] for name in names] == [None] * 5
+    entry = verify.report_entry(done)
+    assert entry["ok"] is False and entry["container"] is None and len(entry["checks"]) == len(done.verdict.checks)  # type: ignore[arg-type]
+    assert entry["not_run"] == [check.name for check in done.verdict.checks if check.ok is None]

@@ -106,6 +106,16 @@ def test_a_package_that_is_requested_with_its_version_is_recorded_as_requested()
     }
 
 
+def test_what_somebody_else_removed_is_no_longer_ours_and_the_rest_stays_ours() -> None:
+    converge(Fake({"docker.io": ["28.1"], "tool": ["1"]}), names=["docker.io", "tool"])
+    manager = Fake({}, tool="1")
+    converge(manager, check=True, names=["tool"])
+    assert set(manifest.owned_packages(manifest.read())) >= {"docker.io", "tool"}
+    converge(manager, names=["tool"])
+    # Docker's group stays to be removed.
+    assert manifest.read()["packages"] == {"docker.io": {"manual": True, "removed": True}, "tool": {"manual": True}}
+
+
 def test_a_check_changes_nothing() -> None:
     manager = Fake({"docker.io": ["28.1"]})
     found = converge(manager, check=True, names=["docker.io"], hold=["docker.io"])

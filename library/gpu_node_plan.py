@@ -95,7 +95,8 @@ options:
   docker_engine_replace_conflicting:
     description: >-
       Allow the removal of packages that conflict with the configured ones (docker.io, podman-docker, runc, ...).
-      Without permission such a host is refused. Images and volumes in V(/var/lib/docker) are kept.
+      Without permission such a host is refused. Images and volumes in V(/var/lib/docker) are kept. Where this
+      removes the containerd that runs pods, the plan says so.
     type: bool
     default: false
   docker_engine_restart_ok:

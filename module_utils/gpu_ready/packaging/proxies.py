@@ -19,7 +19,7 @@ def environment_proxies(values: Mapping[str, str]) -> List[str]:
 def find_apt_proxies(dump: str, files: Mapping[str, str]) -> List[str]:
     """The proxies in the output of `apt-config dump`, with the lines of ``files`` that set them.
 
-    A file may write the name in full, or in nested blocks (apt.conf(5)): the value is looked for.
+    A file may write the name in full, or in nested blocks (apt.conf(5)), so the value is searched for.
     """
     found: Dict[str, str] = {}
     for key, value in re.findall(r'(?mi)^(Acquire::(?:https?|socks5h)::Proxy(?:-Auto-Detect)?\S*) "(.*)";$', dump):

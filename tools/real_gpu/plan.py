@@ -84,8 +84,10 @@ def run_site(name: str, directory: Path, variables: Mapping[str, str]) -> dict[s
     rows = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
     plans: list[dict[str, Any]] = [row["plan"] for row in rows if row["host"] == HOST and row["plan"]]
     if not plans:
-        said = next((row["message"] for row in rows if row["status"] in ("failed", "unreachable")), done.stderr.strip())
-        raise part.FailedError(f"{name}: no plan: {said or f'status {done.returncode}'}")
+        message = next(
+            (row["message"] for row in rows if row["status"] in ("failed", "unreachable")), done.stderr.strip()
+        )
+        raise part.FailedError(f"{name}: no plan: {message or f'status {done.returncode}'}")
     return plans[0]
 
 

@@ -84,10 +84,8 @@ def run_site(name: str, directory: Path, variables: Mapping[str, str]) -> dict[s
     rows = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
     plans: list[dict[str, Any]] = [row["plan"] for row in rows if row["host"] == HOST and row["plan"]]
     if not plans:
-        message = next(
-            (row["message"] for row in rows if row["status"] in ("failed", "unreachable")), done.stderr.strip()
-        )
-        raise part.FailedError(f"{name}: no plan: {message or f'status {done.returncode}'}")
+        failed = [row["message"] for row in rows if row["status"] in ("failed", "unreachable")]
+        raise part.FailedError(f"{name}: no plan: {[*failed, done.stderr.strip(), f'status {done.returncode}'][0]}")
     return plans[0]
 
 

@@ -459,6 +459,18 @@ def test_the_kernels_log_explains_a_failed_verification(change: Change, log: str
         assert word in text
 
 
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [([], "0000:3b:00.0 and 0000:af:00.0, of which"), (facts().base.gpus[:1], "0000:af:00.0, of which")],
+)
+def test_gpus_that_only_nvml_shows_are_named(left: list[GpuFacts], words: str) -> None:
+    """Sandboxes and containers hide the PCI bus: the driver has started these GPUs."""
+    evidence = fact("base/gpus", left)(sound())
+    judged = verdict.judge_evidence(evidence._replace(expect=expect()._replace(gpus=[])))
+    (check,) = [one for one in judged.checks if one.name == "gpus_on_host" and one.ok is False]
+    assert words in check.cause and "container" in check.remedy and "could not start" not in check.cause
+
+
 def test_a_host_without_any_gpu_is_not_verified() -> None:
     evidence = fact("base/gpus", [])(sound())._replace(nvml=answer([]), expect=expect()._replace(gpus=[]))
     judged = verdict.judge_evidence(in_container([])(evidence))

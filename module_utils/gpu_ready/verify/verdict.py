@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..containers import engine as engines
 from ..diagnostics import messages, xid
 from ..facts.model import CdiSpecFacts, DriverFacts
+from ..hardware import pci
 from ..plan.driver import boot_module, parameters
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
@@ -189,6 +190,11 @@ def check_gpus(evidence: Evidence) -> List[Check]:
         "the driver could not start " + failed,
         "read 'dmesg | grep NVRM' for that address: unsupported GPU, power, BAR settings or defective hardware",
     )
+    hidden = sorted(set(seen) - set(served))
+    if hidden and set(served) <= set(seen):
+        shown = " and ".join(hidden)
+        cause = "NVML shows %s, of which %s has nothing that this host drives itself" % (shown, pci.SYSFS)
+        remedy = "run gpu-ready on the machine itself if this is a container; else see which driver has these functions"
     if not served and not seen:
         cause = "there is no NVIDIA GPU that gpu-ready may use"
         remedy = "see 'lspci -nnk -d 10de:', then check power and slots"

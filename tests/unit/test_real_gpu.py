@@ -208,7 +208,8 @@ def test_where_sources_disagree(sources: dict[str, list[Gpu]], module: str | Non
 
 
 def test_the_limits_of_all_parts_fit_into_the_time_of_a_run() -> None:
-    assert sum(part.limit for part in run.PARTS) <= run.TOTAL_LIMIT - 20
+    # A part that hangs in the driver is waited for twice: itself, and what it left.
+    assert sum(part.limit + 2 * run.GRACE for part in run.PARTS) <= run.TOTAL_LIMIT
     beside_the_load = metrics.START_LIMIT + metrics.COUNT * metrics.INTERVAL
     assert beside_the_load < next(part.limit for part in run.PARTS if part.name == "metrics")
     assert len(plan.RUNS) * plan.LIMIT < next(part.limit for part in run.PARTS if part.name == "plan")

@@ -52,11 +52,11 @@ def module(name: str, limit: int) -> Part:
 
 
 PARTS = (
-    module("outputs", 50),
+    module("outputs", 40),
     module("explain", 20),
-    module("plan", 90),
-    module("verify", 50),
-    module("metrics", 130),
+    module("plan", 85),
+    module("verify", 40),
+    module("metrics", 125),
 )
 """In this order. A further one is a row here: a module beside this file, or any command."""
 

@@ -7,6 +7,7 @@ from gpu_ready.facts import collect
 from gpu_ready.facts.model import BlockedModule, DriverFacts, Facts
 from gpu_ready.lifecycle import audit, variables
 from gpu_ready.plan import compose, verification
+from gpu_ready.report import audit_table
 from gpu_ready.system.modprobe_files import COMMAND_LINE, ModprobeLine
 from gpu_ready.verify import verdict
 
@@ -164,12 +165,12 @@ def test_nothing_is_done_to_such_a_host(facts: Facts, source: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "kind", "message", "remedies"),
     [
-        ([BLACKLIST], (True, False), "x.conf:1 `blacklist nvidia`: the driver is not loaded when this host boots", ["remove the lines"]),
+        ([BLACKLIST], (True, False), "x.conf:1 `blacklist nvidia`: the driver is not loaded when this host boots", ["remove the line"]),
         ([BLACKLIST, OFF], (True, True), "/lib/modprobe.d/y.conf:4 `alias nvidia off`: modprobe does not load the driver, neither now",
-         ["remove the lines", "in /etc/modprobe.d"]),
+         ["remove the line", "in /etc/modprobe.d"]),
         ([OFF], (False, True), "modprobe does not load the driver by its name", ["in /etc/modprobe.d"]),
         ([FORBIDDEN], (True, True), "module_blacklist=nvidia on the kernel's command line: ", ["off the kernel's command line"]),
-        ([BLACKLIST] * 6, (True, True), " and 2 more: ", ["remove the lines"]),
+        ([BLACKLIST] * 6, (True, True), " and 2 more: ", ["remove the line"]),
     ],
 )  # fmt: skip
 def test_the_refusal_names_line_effect_and_remedy(
@@ -177,8 +178,8 @@ def test_the_refusal_names_line_effect_and_remedy(
 ) -> None:
     [refusal] = compose.plan(having_lines(bare(T4), *lines, at_boot=kind[0], now=kind[1]), SETTINGS).refusals
     assert message in refusal.message
-    for part in ("remove the lines", "in /etc/modprobe.d", "off the kernel's command line"):
-        assert (part in refusal.remedy) is (part in remedies or (part == "remove the lines" and lines != [FORBIDDEN]))
+    for part in ("remove the line", "in /etc/modprobe.d", "off the kernel's command line"):
+        assert (part in refusal.remedy) is (part in remedies or (part == "remove the line" and lines != [FORBIDDEN]))
 
 
 def test_the_audit_reports_it_and_such_a_host_is_not_called_verified() -> None:
@@ -193,6 +194,8 @@ def test_the_audit_reports_it_and_such_a_host_is_not_called_verified() -> None:
         assert bool(compose.report_row(host, decided).verified) is ok
         assert (verification.reason_to_verify(host, decided.digest) is None) is ok
     assert CONF in found["next_boot"]["why"]
+    shown = audit_table.build({"a": {"audit": answer}}, "2026-01-01T00:00:00Z")
+    assert "!no " in audit_table.table(shown, 150) and "no module" not in audit_table.table(shown, 150)
 
 
 def test_a_verification_of_such_a_host_fails_with_the_line() -> None:

@@ -112,16 +112,18 @@ def test_a_line_that_keeps_the_module_away(text: str, command_line: str, at_boot
 
 
 @pytest.mark.parametrize(
-    ("text", "loaded"),
+    ("text", "command_line", "loaded"),
     [
-        ("", True),
-        ("blacklist nvidia\n", False),
-        ("blacklist nvidia-current\n", True),
-        ("alias nvidia-current off\n", False),
+        ("", "", True),
+        ("blacklist nvidia\n", "", False),
+        ("blacklist nvidia-current\n", "", True),
+        ("alias nvidia-current off\n", "", False),
+        ("install nvidia-current /bin/false\n", "", True),  # Debian's line runs modprobe with -i
+        ("", "module_blacklist=nvidia", False),  # the kernel knows it by that name
     ],
 )
-def test_debians_name_of_the_module_is_followed(text: str, loaded: bool) -> None:
-    of_debian = loader(text + NVIDIA_CURRENT, dep=DEBIAN_DEP)
+def test_debians_name_of_the_module_is_followed(text: str, command_line: str, loaded: bool) -> None:
+    of_debian = loader(text + NVIDIA_CURRENT, command_line, dep=DEBIAN_DEP)
     assert of_debian.request(GPU, True).loaded is loaded
 
 

@@ -161,7 +161,7 @@ def cell(one: HostAudit, key: str, name: str) -> str:
     shown = {
         "driver": one.row.get("driver_installed"),
         "loaded": one.row.get("driver_loaded"),
-        "next_boot": "yes" if check.ok else "no module",
+        "next_boot": "yes" if check.ok else "no module" if one_line(check.found).endswith("no module") else "no",
         "verified": "yes" if check.ok else "no",
     }.get(key, check.found)
     return ("" if check.ok in (True, None) else "!") + (one_line(shown) or "none")

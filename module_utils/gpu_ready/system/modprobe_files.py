@@ -78,7 +78,7 @@ def parse(files: Dict[str, str], command_line: str = "") -> Config:
         for number, text in split_lines(files[path]):
             words = re.split("[\t ]+", text.strip("\t "), maxsplit=2)
             name = normalize(words[1]) if len(words) > 1 else None
-            if name is None or text[0] == "#":
+            if name is None:
                 continue
             rest, line = words[2:], ModprobeLine(path, number, " ".join(text.split())[:LONGEST])
             if words[0] == "blacklist":

@@ -38,14 +38,13 @@ def where(line: ModprobeLine) -> str:
 def remedy(lines: List[ModprobeLine]) -> str:
     """Return what to do about each kind of place."""
     places = {line.path for line in lines}
-    packaged = [path for path in places if path.startswith(OF_PACKAGES)]
     parts = []
     if places != {COMMAND_LINE}:
-        parts.append(
-            "remove the lines (`prime-select on-demand` or `envycontrol -s hybrid`, if that program wrote them)"
-        )
-    if packaged:
-        parts.append("or replace a package's file by a copy without them in /etc/modprobe.d")
+        what = ("the line", "it") if len(lines) == 1 else ("the lines", "them")
+        programs = "`prime-select on-demand` or `envycontrol -s hybrid`"
+        parts.append("remove %s (%s, if that program wrote %s)" % (what[0], programs, what[1]))
+    if any(path.startswith(OF_PACKAGES) for path in places):
+        parts.append("or replace a package's file by one of its name in /etc/modprobe.d")
     if COMMAND_LINE in places:
         parts.append("take the parameter off the kernel's command line (grubby, or /etc/default/grub) and reboot")
     return ", ".join(parts)

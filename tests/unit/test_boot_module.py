@@ -129,6 +129,18 @@ def test_a_host_without_such_a_line_has_no_list_of_modules_read(line: str) -> No
     assert f"/lib/modules/{KERNEL}/modules.softdep" not in host.opened and not {*ALIASES} & {*host.opened}
 
 
+def test_each_kernel_has_its_own_dependencies() -> None:
+    files = {f"/boot/vmlinuz-{NEXT}": "", CONF: "install drm /bin/false\n", f"/lib/modules/{NEXT}/modules.dep": DEP}
+    files |= {f"/lib/modules/{KERNEL}/modules.dep": "nvidia.ko:\nnvidia-uvm.ko: nvidia.ko\n"}
+    assert blocked(files) == BlockedModule([ModprobeLine(CONF, 1, "install drm /bin/false")], at_boot=True, now=False)
+
+
+def test_a_unit_that_asks_for_the_name_does_not_help_where_the_name_is_off() -> None:
+    files = {CONF: PRIME, "/etc/systemd/system/a.target.wants/b.service": "ExecStart=/sbin/modprobe nvidia"}
+    found = blocked(files)
+    assert found and found.at_boot and len(found.lines) == 2
+
+
 def test_gpus_and_modules_of_others_do_not_count() -> None:
     files = {CONF: PRIME}
     links: dict[str, str] = {}

@@ -119,12 +119,19 @@ def test_a_line_that_keeps_the_module_away(text: str, command_line: str, at_boot
         ("blacklist nvidia-current\n", "", True),
         ("alias nvidia-current off\n", "", False),
         ("install nvidia-current /bin/false\n", "", True),  # Debian's line runs modprobe with -i
-        ("", "module_blacklist=nvidia", False),  # the kernel knows it by that name
     ],
 )
 def test_debians_name_of_the_module_is_followed(text: str, command_line: str, loaded: bool) -> None:
     of_debian = loader(text + NVIDIA_CURRENT, command_line, dep=DEBIAN_DEP)
     assert of_debian.request(GPU, True).loaded is loaded
+
+
+def test_the_kernel_knows_debians_module_by_its_own_name() -> None:
+    assert not loader("", "module_blacklist=nvidia", dep=DEBIAN_DEP).request(GPU, True).loaded
+
+
+def test_debians_line_loads_nothing_where_another_driver_is_installed() -> None:
+    assert not loader(NVIDIA_CURRENT, dep=DEP).request("nvidia", False).loaded
 
 
 def test_an_install_line_that_calls_itself_ends() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible import context
+from ansible import constants, context
 from ansible.errors import AnsibleLookupError
 from ansible.module_utils.common.yaml import yaml_load
 from ansible.utils.context_objects import GlobalCLIArgs
@@ -133,7 +133,7 @@ def test_the_playbook_of_a_site_may_have_a_limit_without_gpu_hosts(tmp_path: Pat
         gpu_ready_hosts.refuse_no_hosts({**arguments, "args": [str(ROOT / "site.yml")]}, ["a"], GROUPS)
 
 
-EMPTY = {"all": [], "ungrouped": [], "a": []}
+EMPTY: dict[str, list[str]] = {"all": [], "ungrouped": [], "a": []}
 SITE = {"args": [str(ROOT / "site.yml")], "inventory": ["/srv/hosts"]}
 
 
@@ -163,7 +163,7 @@ def test_a_refusal_says_where_the_inventory_is_given(
     (tmp_path / "empty").touch()
     paths = [source.format(tmp_path) for source in sources]
     origin = (paths, configured) if configured else (["/etc/ansible/hosts"], "default")
-    monkeypatch.setattr(gpu_ready_hosts.C.config, "get_config_value_and_origin", lambda name: origin)
+    monkeypatch.setattr(constants.config, "get_config_value_and_origin", lambda name: origin)
     assert message.replace("{}", str(tmp_path)) in gpu_ready_hosts.inventory_fault(paths)
 
 

@@ -5,7 +5,7 @@ catalog may be older than the program.
 """
 
 import re
-from typing import Any, Callable, Dict, Iterable, List, Mapping
+from typing import Callable, Dict, Iterable, List, Mapping
 
 from ..base import validation
 from ..base.nearest import nearest
@@ -19,15 +19,15 @@ LOGS = "docker_engine_log_options"
 PARAMETERS = "nvidia_driver_module_parameters"
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_texts(value: Any) -> bool:
+def is_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
-TYPES: Dict[str, Callable[[Any], bool]] = {
+TYPES: Dict[str, Callable[[object], bool]] = {
     "bool": lambda value: isinstance(value, bool),
     "int": is_number,
     "str": lambda value: isinstance(value, str),
@@ -81,7 +81,7 @@ def misspelt(variable: str, names: Iterable[str], known: Mapping[str, str]) -> L
     ]
 
 
-def wrong_type(variable: str, name: str, value: Any, words: str, example: str) -> Refusal:
+def wrong_type(variable: str, name: str, value: object, words: str, example: str) -> Refusal:
     return Refusal(
         "wrong_type",
         "%s has %s: %s, but this must be %s" % (variable, name, validation.format_value(value), words),

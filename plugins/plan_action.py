@@ -27,6 +27,7 @@ ANSWERS = PROJECT.load_plugin("answers")
 Accepting: Any = ANSWERS.ActionModule
 # Ansible loads this file once, before it starts a process for each host.
 RECORDS, ERRORS = PROJECT.load("gpu_ready.base.records"), PROJECT.load("gpu_ready.base.errors")
+FORM = PROJECT.load("gpu_ready.facts.form")
 FACTS, DECIDE = PROJECT.load("gpu_ready.facts.model"), PROJECT.load("gpu_ready.lifecycle.decide")
 PARTS, VARIABLES = PROJECT.load("gpu_ready.plan.parts"), ANSWERS.VARIABLES
 OPTIONS: dict[str, dict[str, Any]] = PROJECT.load("gpu_ready.lifecycle.options").ARGUMENT_SPEC
@@ -70,7 +71,9 @@ def plain_lines(text: str) -> str:
 def read_facts(value: dict[str, Any]) -> Any:
     """Return the facts of a host as records. Raises WrongAnswer."""
     try:
-        return FACTS.from_json(ANSWERS.clean(value, plain_lines))
+        facts = FACTS.from_json(ANSWERS.clean(value, plain_lines))
+        FORM.check_form(facts)
+        return facts
     except RECORDS.RecordError as error:
         raise ANSWERS.WrongAnswer(ANSWERS.plain_text(str(error))[:QUOTED]) from None
 

@@ -8,11 +8,14 @@ import importlib.util
 import json
 import re
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from tests.grid import sampled
 from tests.hostile.limits import impatient_tree
 from tests.unit.hosts import T4, bare
 from tests.unit.lying_host import NOTHING_TO_DO, READY, ROOT, TRUTHFUL, calls, collected, make_liar, run_playbook
@@ -36,14 +39,39 @@ PLAY = """\
 """
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """The facts of an honest host with another value at a path."""
-    facts: dict[str, Any] = copy.deepcopy(HONEST["facts"])
-    *parents, last = path.split(".")
+RECORDED = {
+    "version": "570.172.08",
+    "branch": "570",
+    "flavour": "open",
+    "source": "cuda_repo",
+    "kernel_modules": "dkms",
+}
+FULL = {
+    "engines": {
+        "containerd": {
+            "installed": True, "active": True, "version": [2, 0], "before": "version = 3\n", "after": "version = 3\n",
+            "files": [{"path": "/etc/containerd/config.toml", "text": "version = 3\n"}],
+            "record": [[["plugins", "x"], None]],
+        },
+    },
+    "upgrade": {"phase": "staged", "rollout": 1700000000, "from": RECORDED, "to": "580.95.05"},
+    "verified": None,
+}  # fmt: skip
+"""What an honest host may add: containerd's configuration with our keys, an upgrade that is under way."""
+
+
+DOT = " > "
+"""Between the names of a path some of which contain dots."""
+
+
+def changed(path: str, value: Any, more: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """The facts of an honest host, and ``more``, with another value at a path."""
+    facts: dict[str, Any] = copy.deepcopy({**HONEST["facts"], **more})
+    *parents, last = path.split(DOT if DOT in path else ".")
     inner: Any = facts
     for name in parents:
-        inner = inner[int(name) if name.isdigit() else name]
-    inner[last] = value
+        inner = inner[int(name)] if isinstance(inner, list) else inner[name]
+    inner[int(last) if isinstance(inner, list) else last] = value
     return facts
 
 
@@ -64,11 +92,51 @@ def test_honest_facts_are_read_as_they_were_collected() -> None:
         ("work", {"processes": [{"pid": True, "name": "x"}]}, "Facts.work.processes[0].pid must be"),
         ("upgrade", {"phase": "done", "rollout": "x"}, "Facts.upgrade.rollout must be"),
         ("engines", None, "Facts.engines must be"),
+        ("base.gpus.0.device", "1eb", "Facts.base.gpus[0].device must be four hexadecimal digits, not '1eb'"),
+        ("base.gpus.0.device", "tesla", "Facts.base.gpus[0].device must be four hexadecimal digits"),
+        ("base.distro", "debian99", "Facts.base.distro must be a distribution of the catalog, not 'debian99'"),
+        ("engines.containerd", {"record": [[["a"], None]]}, "Facts.engines.containerd.files must be the files that"),
+        (
+            "upgrade",
+            {"phase": "done", "from": {**RECORDED, "branch": "x"}},
+            "Facts.upgrade.from.branch must be a number",
+        ),
     ],
 )
 def test_facts_of_another_form_are_refused(path: str, value: Any, what: str) -> None:
     with pytest.raises(plan_action.ANSWERS.WrongAnswer, match=re.escape(what)):
         plan_action.read_facts(changed(path, value))
+
+
+def wrong_values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each field with values of its type that mean nothing."""
+    if isinstance(value, dict):
+        for key, inner in list(value.items())[:40]:
+            yield from wrong_values(inner, f"{path}{DOT}{key}" if path else key)
+    elif isinstance(value, list):
+        yield path, []
+        for number, inner in enumerate(value[:2]):
+            yield from wrong_values(inner, f"{path}{DOT}{number}")
+    else:
+        texts: list[Any] = ["", "x", "9" * 30, "a:b=c>=d", "../x"] if isinstance(value, str) or value is None else []
+        yield from ((path, one) for one in [*texts, *([-1, 2**62] if type(value) is int else [])])
+
+
+CASES = [
+    (name, path, one)
+    for name, more in (("bare", {}), ("with more", FULL))
+    for path, one in wrong_values({**HONEST["facts"], **more})
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), sampled(CASES, 12))
+def test_typed_but_wrong_facts_are_planned_or_refused_by_their_field(name: str, path: str, value: Any) -> None:
+    facts = changed(path, value, FULL if name == "with more" else {})
+    settings, _ = plan_action.VARIABLES.parse_settings({})
+    try:
+        plan_action.DECIDE.plan_json(plan_action.read_facts(facts), settings)
+    except (plan_action.ANSWERS.WrongAnswer, plan_action.ERRORS.GpuReadyError) as error:
+        assert "\n" not in str(error)
 
 
 def test_a_message_quotes_little_of_wrong_facts_and_no_control_characters() -> None:

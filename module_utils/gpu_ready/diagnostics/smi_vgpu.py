@@ -25,9 +25,11 @@ def read(text: str) -> Optional[Dict[str, Any]]:
 
 
 def read_table(text: str) -> Dict[str, Any]:
+    """The rows of the table, none where the text has no table."""
     gpus: List[Dict[str, Any]] = []
     virtual: List[Dict[str, Any]] = []
-    for line in text[TABLE.search(text).end() :].splitlines():  # type: ignore[union-attr]
+    head = TABLE.search(text)
+    for line in text[head.end() :].splitlines() if head else []:
         gpu, row = GPU.match(line), VIRTUAL.match(line)
         if gpu:
             gpus.append({"index": int(gpu.group(1)), "name": gpu.group(2), "bus_id": gpu.group(3)})

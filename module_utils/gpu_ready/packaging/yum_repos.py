@@ -105,6 +105,8 @@ def expand(text: str, release: str) -> List[str]:
 
 def substitute(text: str, values: Dict[str, str]) -> str:
     """Replace $name, ${name} and ${name:+text}, which is the text where the variable has a value."""
-    text = re.sub(r"\$\{(\w+):\+([^}]{0,200})\}", lambda match: match.group(2) if values.get(match.group(1)) else "", text)
+    text = re.sub(
+        r"\$\{(\w+):\+([^}]{0,200})\}", lambda match: match.group(2) if values.get(match.group(1)) else "", text
+    )
     pattern = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
     return pattern.sub(lambda match: values.get(match.group(1) or match.group(2), match.group()), text)

@@ -275,8 +275,8 @@ def _revert_main_file(
     files: List[ConfigFile], before: Optional[str], after: Optional[str], recorded: KeyValues
 ) -> List[FileEdit]:
     """The edit that removes these keys from config.toml."""
-    main = files[0]
-    if main.text is None or not recorded:
+    main = files[0] if files else None
+    if main is None or main.text is None or not recorded:
         return []
     parse_file(main)
     try:

@@ -129,6 +129,7 @@ FAILED = Result(
     ("files", "variables", "words"),
     [
         ({"/etc/dnf/dnf.conf": "[main]\n# proxy=http://old:1\nproxy=http://p:1\n"}, {}, "http://p:1 (/etc/dnf/dnf.conf line 3)"),
+        ({"/etc/dnf/dnf.conf": "[main]\n#proxy=http://p:1\nproxy=http://p:1\n"}, {}, "http://p:1 (/etc/dnf/dnf.conf line 3)"),
         ({"/etc/yum.conf": "[main]\nproxy = http://p:1\n"}, {}, "http://p:1 (/etc/yum.conf line 2)"),
         ({"/etc/yum.repos.d/x.repo": "[x]\nproxy=http://p:1\n"}, {}, "http://p:1 (/etc/yum.repos.d/x.repo line 2)"),
         ({"/etc/yum.repos.d/x.repo": "[x]\nproxy=_none_\n"}, {}, ""),

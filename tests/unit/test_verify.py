@@ -532,3 +532,27 @@ def test_what_a_verification_adds_to_the_report() -> None:
     entry = verify.report_entry(done)
     assert entry["ok"] is False and entry["container"] is None and len(entry["checks"]) == len(done.verdict.checks)  # type: ignore[arg-type]
     assert entry["not_run"] == [check.name for check in done.verdict.checks if check.ok is None]
+
+
+@pytest.mark.parametrize(
+    ("state", "program", "installed", "expected"),
+    [
+        ("active", "Fabric Manager version is : 580.95.05\n", {}, ("active", "580.95.05")),
+        ("active", None, {"nvidia-fabricmanager-580": "580.95.05-0ubuntu1"}, ("active", "580.95.05")),
+        ("active", None, {"nvidia-fabricmanager": "580.95.05-1", "nvidia-utils": "1.1.1"}, ("active", "580.95.05")),
+        ("active", None, {}, ("active", None)),
+        ("inactive", "Fabric Manager version is : 580.95.05\n", {}, ("inactive", "580.95.05")),
+        ("inactive", None, {"libnvidia-fabricmanager": "1.2.3"}, (None, None)),
+    ],
+)
+def test_the_fabric_manager_is_asked_for_its_state_and_version(
+    state: str, program: str | None, installed: dict[str, str], expected: tuple[str | None, str | None]
+) -> None:
+    path = "/usr/bin/nv-fabricmanager"
+    programs: dict[tuple[str, ...], Result] = {
+        ("systemctl", "is-active", "nvidia-fabricmanager"): Result(0, state + "\n", "")
+    }
+    if program is not None:
+        programs[path, "--version"] = Result(0, program, "")
+    host = RecordedHost(files={path: ""} if program is not None else {}, programs=programs)
+    assert verify.query_fabric_manager(host, installed) == FabricManager(*expected)

@@ -27,6 +27,8 @@ description:
   - Fails if no host is selected, by an inventory without hosts, by the patterns or by C(--limit). Ansible would end
     with status 0.
   - Fails if a variable of the run has a wrong value that no plan of a host would show.
+  - Fails if the name of one of the hosts has a blank or a character that shows nothing, so that it could be mistaken
+    for another one in a plan or report.
   - It is evaluated once per play, before anything runs.
 options:
   _terms:
@@ -40,6 +42,7 @@ assert SPEC is not None and SPEC.loader is not None
 PROJECT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(PROJECT)
 SETTINGS, VARIABLES = PROJECT.load("gpu_ready_variables.settings"), PROJECT.load("gpu_ready.lifecycle.variables")
+PLAIN_TEXT = PROJECT.load("gpu_ready.base.plain_text")
 COLLECTION = "gpu_ready.nodes."
 MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}
 """What molecule skips in its runs (its option --skip-tags of ansible-playbook); no task here has these tags."""
@@ -92,6 +95,29 @@ def host_patterns(terms: Iterable[Any], groups: Mapping[str, Any]) -> list[str]:
     return patterns
 
 
+def select(patterns: Iterable[str], groups: Mapping[str, Any], limit: str | None) -> list[str]:
+    """Return the names of the hosts that patterns and --limit select."""
+    inventory = InventoryManager(DataLoader(), parse=False)
+    for group, hosts in groups.items():
+        inventory.add_group(group)
+        for host in hosts:
+            inventory.add_host(host, group)
+    inventory.subset(limit)
+    return [str(host) for host in inventory.get_hosts(",".join(patterns))]
+
+
+def refuse_hidden(arguments: Mapping[str, Any], patterns: Iterable[str], groups: Mapping[str, Any]) -> None:
+    """Raise AnsibleLookupError for hosts whose names could be mistaken for others in what is shown."""
+    names = {str(host) for hosts in groups.values() for host in hosts}
+    strange = {one for one in names if any(map(str.isspace, one)) or PLAIN_TEXT.plain_text(one) != one}
+    if strange:
+        strange &= set(select(patterns, groups, arguments.get("subset")))
+    for name in sorted(strange):
+        raise AnsibleLookupError(
+            f"inventory: the name {ascii(name)} has a blank or a character that is not shown. Rename this host."
+        )
+
+
 def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], groups: Mapping[str, Any]) -> None:
     """Raise AnsibleLookupError if inventory, patterns and --limit leave no host: Ansible would end with status 0.
 
@@ -100,20 +126,15 @@ def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], group
     """
     if not groups or not starts_own(arguments) or any(arguments.get(name) for name in WITHOUT_HOSTS):
         return
-    text, limit = ",".join(patterns), arguments.get("subset")
+    wanted, limit = list(patterns), arguments.get("subset")
+    text = ",".join(wanted)
     if text == "all" and groups.get("all") and not limit:
         return
-    inventory = InventoryManager(DataLoader(), parse=False)
-    for group, hosts in groups.items():
-        inventory.add_group(group)
-        for host in hosts:
-            inventory.add_host(host, group)
-    if not inventory.get_hosts(text):
+    if not select(wanted, groups, None):
         if not groups.get("all"):
             raise AnsibleLookupError(f"No hosts: {inventory_fault(list(arguments.get('inventory') or ()))}")
         raise AnsibleLookupError(f"No hosts: gpu_ready_hosts ({text}) selects none of the inventory. Correct it.")
-    inventory.subset(limit)
-    if not inventory.get_hosts(text):
+    if not select(wanted, groups, limit):
         raise AnsibleLookupError(f"No host is both in gpu_ready_hosts ({text}) and in --limit {limit}. Correct one.")
 
 
@@ -157,4 +178,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]
         groups = (variables or {}).get("groups") or {}
         patterns = host_patterns(terms, groups)
         refuse_no_hosts(context.CLIARGS, patterns, groups)
+        refuse_hidden(context.CLIARGS, patterns, groups)
         return [",".join(patterns)]

@@ -50,7 +50,7 @@ EXCEPTIONS = {
 }
 """Single parameters that are no texts, though others of their name are, by reason."""
 TEXTS = (str, str | None, typing.Optional[str], bytes, typing.Optional[bytes])  # noqa: UP045 - as typing sees them
-LISTS = (list[str], tuple[str, ...], *(one[str] for one in (typing.List, typing.Sequence, typing.Iterable)))  # type: ignore[index]  # noqa: UP006
+LISTS = (list[str], tuple[str, ...], *(one[str] for one in (typing.List, typing.Sequence, typing.Iterable)))  # noqa: UP006
 TOKENS = (
     " ", "\n", "\t", "\r", "x", "1", "0", "%", "#", "é", "[", "]", "(", "<", ">", "{", "}", '"', "'", "/", "\\", ":", ".", ",", "-", "=", "_",
     "@", "|", "&", "a ", "a\n", " \n", "\n ", "a.", "a:", "a=", "a/", "a,", "1.", "1,", " 1", "0 ", "[[", "[a", "[a]", '"a', '"a"', "((", "{}",
@@ -97,7 +97,7 @@ def filler(hint: object) -> object:
     simple = {int: 1, float: 1.0, bool: False, type(None): None}
     for one in (hint, *typing.get_args(hint)) if type(None) in typing.get_args(hint) else (hint,):
         if one in simple:
-            return simple[one]  # type: ignore[index]
+            return simple[one]
     origin = typing.get_origin(hint)
     if type(None) in typing.get_args(hint):
         return None
@@ -144,7 +144,7 @@ def readers_of(function: Callable[..., object], own_tokens: list[str]) -> Iterat
 
 
 def tokens_of(module: ModuleType) -> set[str]:
-    """For each unbounded repetition in a pattern: what it repeats, and what stands before it."""
+    """For each unbounded repetition in a pattern: what it repeats, and what is before it."""
     found: set[str] = set()
     for pattern in patterns_of(module):
         with contextlib.suppress(re.error, RecursionError, OverflowError):

@@ -17,10 +17,10 @@ from tests.unit.readers import Reader, find_readers
 SMALL, LARGE = 8_000, 64_000
 RATIO = 12
 """Most times of the time of a small text that one of 8 times the length may take."""
-FLOOR = 0.05
+LEAST = 0.05
 """Seconds of CPU time: a reader that takes less for a large text takes less than 13 s for a megabyte at the worst."""
 MIDDLE = 16_000
-"""Tried first: what takes less than a sixteenth of the floor is below it for a large text too, and is not measured."""
+"""Tried first: what takes less than a sixteenth of that is below it for a large text too, and is not measured."""
 LIMIT = 10.0
 """Seconds after which a reader is interrupted."""
 READERS = list(find_readers())
@@ -53,13 +53,13 @@ def text_of(token: str, size: int, number: int = 0) -> str:
 
 
 def growth(read: Callable[[str], None], token: str) -> float:
-    """How many times longer a large text takes than a small one, the best of three; 1 where it takes next to nothing."""
-    if cpu(lambda: read(text_of(token, MIDDLE))) < FLOOR * (MIDDLE / LARGE) ** 2:
+    """How many times longer a large text takes than a small one, the best of five; 1 where it takes next to nothing."""
+    if cpu(lambda: read(text_of(token, MIDDLE))) < LEAST * (MIDDLE / LARGE) ** 2:
         return 1.0
     found = []
-    for attempt in range(3):
+    for attempt in range(5):
         large = cpu(lambda attempt=attempt: read(text_of(token, LARGE, attempt)))  # type: ignore[misc]
-        if large < FLOOR:
+        if large < LEAST:
             return 1.0
         times = [cpu(lambda number=number: read(text_of(token, SMALL, number))) for number in range(8)]  # type: ignore[misc]
         found.append(8 * large / sum(times))
@@ -82,6 +82,7 @@ def slow_texts(read: Callable[[str], None], tokens: list[str]) -> list[str]:
                 break
     finally:
         gc.enable()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     return found
 

@@ -52,11 +52,11 @@ def test_a_lock_file_has_one_version_and_hashes_of_everything_and_no_address(nam
 def test_a_lock_file_has_what_is_requested(name: str) -> None:
     versions = [line.partition(" ;")[0] for line in locked(name)]
     for line in requested(name):
-        wanted = line.partition(" ;")[0].lower()
-        if "==" in wanted:
-            assert wanted in versions, f"{line}: make lock"
+        asked = line.partition(" ;")[0].lower()
+        if "==" in asked:
+            assert asked in versions, f"{line}: make lock"
         else:
-            assert any(one.startswith(re.match(r"[\w-]+", wanted).group() + "==") for one in versions)  # type: ignore[union-attr]
+            assert any(one.startswith(re.match(r"[\w-]+", asked).group() + "==") for one in versions)  # type: ignore[union-attr]
 
 
 def test_tests_run_with_the_versions_that_a_control_node_gets() -> None:

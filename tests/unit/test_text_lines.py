@@ -1,9 +1,11 @@
 """Lines, joined text and quotes of pasted texts."""
 
 import json
+import re
 from typing import Any
 
 import pytest
+from gpu_ready.base import long_lines
 from gpu_ready.diagnostics import message_table, messages, text_lines
 from gpu_ready.explain import cli as explain
 from gpu_ready.explain import forms
@@ -21,6 +23,45 @@ from gpu_ready.explain import forms
 )
 def test_lines_keep_the_numbers_of_the_pasted_text(text: str, lines: list[tuple[int, str]]) -> None:
     assert [tuple(line) for line in text_lines.lines_of(text)] == lines
+
+
+LONG = 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("a\nb", "a\nb"),
+        ("x" * 8192, "x" * 8192),
+        ("a" * LONG, "a" * 4096 + "..." + "a" * 4096),
+        ("first\n" + "b" * LONG + "\nlast", "first\n" + "b" * 4096 + "..." + "b" * 4096 + "\nlast"),
+        # A program's output on one line, and a progress bar: their parts are lines.
+        ("line of output\\n" * 1000, "line of output\\n" * 1000),
+        ("line of output#012" * 1000, "line of output#012" * 1000),
+        ("50%\r" * 4000 + "e" * LONG, "50%\r" * 4000 + "e" * 4096 + "..." + "e" * 4096),
+    ],
+)
+def test_long_lines_keep_their_ends(text: str, cut: str) -> None:
+    assert long_lines.cut_lines(text) == cut
+    assert long_lines.cut_lines(text).count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns", "line"),
+    [
+        ("one\nrpmdb: x error\nthree", ["rpmdb", "error"], "rpmdb: x error"),
+        ("error rpmdb\nrpmdb\nerror", ["rpmdb", "error"], None),
+        ("nothing", ["rpmdb"], None),
+    ],
+)
+def test_a_line_is_found_by_words_in_their_order(text: str, patterns: list[str], line: str | None) -> None:
+    assert long_lines.find_line(text, *patterns) == line
+
+
+def test_the_line_of_a_match_is_whole() -> None:
+    for text, line in (("a\nb x c\nd", "b x c"), ("x", "x"), ("a x", "a x"), ("x b\n", "x b")):
+        match = re.search("x", text)
+        assert match and long_lines.line_of(match) == line
 
 
 def test_every_position_of_a_joined_text_has_its_line() -> None:

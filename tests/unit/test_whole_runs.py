@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,27 @@ def test_a_run_without_hosts_does_not_end_well(tmp_path: Path, playbook: str) ->
     assert done.returncode in (1, 4), done.stdout  # by the version of ansible-core
     assert done.stderr.count('No hosts: the inventory "hosts.json" has none. Check -i.') == 1, done.stderr
     assert "none failed" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ["n\u200b1", "n1\n  n2", "n\xad1", "n 1", "n\xa01", "n1\t", "n\u202e1", "\u3164"])
+def test_a_name_that_could_be_taken_for_another_one_is_refused(name: str) -> None:
+    hosts = [name, "n?1", "n1", "küche-1", "東京"]
+    groups = {**GROUPS, "all": [*GROUPS["all"], *hosts], "strange": hosts}
+    with pytest.raises(AnsibleLookupError, match=re.escape(f"the name {ascii(name)} has a blank or")) as error:
+        gpu_ready_hosts.refuse_hidden({}, ["all"], groups)
+    assert str(error.value).isascii() and "\n" not in str(error.value)
+    # Not where the run leaves it out.
+    gpu_ready_hosts.refuse_hidden({}, ["a"], groups)
+    gpu_ready_hosts.refuse_hidden({"subset": "a,n1"}, ["all"], groups)
+
+
+@pytest.mark.host_io
+def test_a_run_with_such_a_name_does_not_start(tmp_path: Path) -> None:
+    inventory = tmp_path / "strange.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": {"n\u200b1": {}}}}))
+    done = run_site(tmp_path, "-i", str(inventory))
+    assert done.returncode not in (0, 2, 3), done.stdout
+    assert "the name 'n\\u200b1' has a blank or" in done.stderr and calls(tmp_path, "one") == []
 
 
 @pytest.mark.host_io

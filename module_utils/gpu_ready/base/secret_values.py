@@ -6,7 +6,7 @@ from typing import Any, List
 from .validation import HIDDEN, SECRET, mask_secrets
 
 _SECRET_KEY = "(?i)" + SECRET
-_QUERY = r"(https?://[^\s\"'?]+\?)[^\s\"']+"
+_QUERY = r"(https?://[^\s\"'?]{1,500}\?)[^\s\"']+"
 
 
 def mask_options(text: str) -> str:

@@ -21,6 +21,7 @@ from ..system import os_release
 from ..system.model import OsRelease
 from . import completion, forms
 from . import messages as explain_messages
+from .cards import describe_unknown
 from .located import Locator, at
 from .paper_host import PaperHost
 
@@ -198,16 +199,6 @@ def describe_lspci(answer: Dict[str, Any]) -> List[str]:
             "Remedy: list all functions with `lspci -nn -d 10de:`; check seating, power and firmware settings."
         )
     return lines
-
-
-def describe_unknown(device_id: str) -> str:
-    """What a plan makes of a GPU that the catalog does not have: see plan.driver.candidates.pairs_of_gpu."""
-    named = "10de:%s is not in the catalog of %s" % (device_id, catalog.DATE)
-    if catalog.is_older_than_turing(device_id):
-        text = "%s, and its number is that of a chip before Turing: its last branch is not known. "
-        return text % named + "Remedy: set nvidia_driver_branch: 470 for Kepler, 580 for Maxwell, Pascal and Volta."
-    text = "%s, and its number is that of a newer GPU: branch %d with the open module is the best guess."
-    return text % (named, catalog.NEWEST_BRANCH)
 
 
 def describe_named(device_id: str) -> List[str]:

@@ -20,8 +20,9 @@ from ..hardware import lspci, pci
 from ..lifecycle import decide, variables
 from ..packaging import rpm
 from ..plan import compose
-from ..plan.driver import candidates, no_candidate, refusals
+from ..plan.driver import candidates, refusals
 from ..plan.model import Notice, Refusal
+from .cards import describe_unknown
 from .paper_host import PaperHost
 
 
@@ -120,7 +121,7 @@ def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:
     possible = candidates.pairs_of_host(gpus, request)
     found = [refusal for refusal in planned.plan.refusals if refusal.code != "unknown_distribution"]
     if gpus and not possible:
-        found.append(no_candidate.no_common_driver(gpus, request))
+        found.append(no_common_driver(gpus, request))
     elif gpus and not candidates.matching_pairs(possible, request):
         limits = " and ".join("%s takes %s" % (label, limit) for label, limit in card_limits(gpus))
         message = "%s: that leaves nothing for the nvidia_driver_ variables that are set" % limits
@@ -131,6 +132,17 @@ def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:
         "add --os-release FILE, the host's /etc/os-release",
     )
     return planned.plan._replace(refusals=found, warnings=[notice], steps=[])
+
+
+def no_common_driver(gpus: List[GpuFacts], request: candidates.DriverRequest) -> Refusal:
+    """Why no driver drives all of these cards."""
+    for gpu in gpus:
+        if not candidates.requested_pairs(gpu.device, request) and catalog.gpu(gpu.device) is None:
+            message, _, remedy = describe_unknown(gpu.device).partition(" Remedy: ")
+            return Refusal("gpu_unknown", message.rstrip("."), remedy.rstrip("."))
+    limits = " and ".join("%s takes %s" % limit for limit in card_limits(gpus))
+    remedy = "move one kind of card to another host, or bind it to vfio-pci"
+    return Refusal("no_driver_for_mixed_gpus", "one host runs one driver, but " + limits, remedy)
 
 
 def card_limits(gpus: List[GpuFacts]) -> List[Tuple[str, str]]:

@@ -72,9 +72,10 @@ def explain_database(text: str) -> Optional[str]:
     """The RPM database cannot be opened."""
     opened = re.search(r"(?i)rpmdb open failed", text)
     reported = find_line(text, r"(?i)rpmdb|db\d+ error|BDB\d+", r"(?i)error|fatal|panic|damaged")
-    return (opened or reported) and (
+    reported = reported or (line_of(opened) if opened else None)
+    return reported and (
         "the RPM database cannot be read (%s). Run again: gpu-ready rebuilds it (rpm --rebuilddb)"
-        % " ".join((reported or line_of(opened)).split())[:200]
+        % " ".join(reported.split())[:200]
     )
 
 

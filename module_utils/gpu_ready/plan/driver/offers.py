@@ -9,7 +9,6 @@ from ...catalog import driver_sources
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts
-from ...packaging import yum_repos
 from .. import repository
 from ..model import DriverChoice
 
@@ -34,6 +33,10 @@ def has_source(facts: Facts, settings: Settings, driver: DriverChoice, data: Dis
     identity = driver_sources.source_entry(data, driver.source, driver.kind or driver_sources.DKMS).get("repository")
     if not identity or repository.find_entry(facts, repository.parameters(identity, settings)):
         return True
+    if not facts.yum.sources:
+        return False
+    from ...packaging import yum_repos
+
     release = facts.base.os.version_id or ""
     sections = [one for path, text in facts.yum.sources.items() for one in yum_repos.read_sections(path, text, release)]
     return any(one.enabled and facts.driver.repository in (one.name, *one.urls) for one in sections)

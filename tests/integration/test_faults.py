@@ -169,7 +169,7 @@ def test_a_wrong_value_is_refused_with_variable_value_and_choices(
 
 @pytest.mark.long
 def test_an_unknown_distribution_is_refused_with_the_known_ones(faults: Fleet) -> None:
-    faults.ssh(HOST, "cp --remove-destination /etc/os-release /root/os-release; sed -i -e 's/^ID=.*/ID=plan9/' -e '/^ID_LIKE/d' -e 's/^VERSION_ID=.*/VERSION_ID=4/' /root/os-release; mount --bind /root/os-release /etc/os-release")  # fmt: skip
+    faults.ssh(HOST, "cp --remove-destination /etc/os-release /root/os-release; sed -i -e 's/^ID=.*/ID=plan9/' -e '/^ID_LIKE/d' -e '$aID_LIKE=debian' -e 's/^VERSION_ID=.*/VERSION_ID=4/' /root/os-release; mount --bind /root/os-release /etc/os-release")  # fmt: skip
     try:
         run = faults.play("--limit", HOST)
         assert (

@@ -9,6 +9,7 @@ import pytest
 from gpu_ready.catalog import model as catalog
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import variables
+from gpu_ready.plan import compose
 from gpu_ready.plan.driver import choose as driver
 from gpu_ready.plan.model import Choices, Decision, DriverChoice, Refusal
 
@@ -124,3 +125,41 @@ def test_where_nothing_fits_no_value_is_named() -> None:
     )
     for refusal in plan(host, {"nvidia_driver_branch": "580"}).refusals:
         assert "set nvidia_driver_branch" not in refusal.remedy
+
+
+# ---- CUDA ------------------------------------------------------------------------------------------------------------
+
+OF_TOOLKITS = {"cuda_above_driver", "cuda_drops_gpu", "cuda_unknown", "source_impossible"}
+TOOLKITS = [("V100", V100), ("T4", T4)]
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+@pytest.mark.parametrize("device", [device for _, device in TOOLKITS], ids=[name for name, _ in TOOLKITS])
+def test_no_remedy_for_a_toolkit_leads_to_another_refusal_of_toolkits(device: str, distro: str) -> None:
+    facts = bare(device, distro=distro)
+    for version, source, branch in itertools.product(
+        ("11.0", "12.9", "13.4", "99.9"), ("repo", "runfile"), ("", "580")
+    ):
+        given = {"cuda_toolkit_versions": [version], "cuda_toolkit_source": source, "nvidia_driver_branch": branch}
+        decided = compose.plan(facts, variables.parse_settings(given).settings)
+        if decided.choices.driver is None:
+            continue
+        for refusal in [one for one in decided.refusals if one.code in OF_TOOLKITS]:
+            lists = re.findall(
+                r"(?:use one of|choose from): ([\d., ]+)|cuda_toolkit_versions to ([\d.]+)", refusal.remedy
+            )
+            proposed: list[dict[str, Any]] = [
+                {**given, "cuda_toolkit_versions": [one]} for pair in lists for one in "".join(pair).split(", ")
+            ]
+            if "cuda_toolkit_source to runfile" in refusal.remedy:
+                proposed.append({**given, "cuda_toolkit_source": "runfile"})
+            branches = re.search(r"nvidia_driver_branch to (\d+(?:(?:, | or )\d+)*)", refusal.remedy)
+            proposed += [
+                {**given, "nvidia_driver_branch": one}
+                for one in re.split(", | or ", branches[1] if branches else "")
+                if one
+            ]
+            assert proposed or "none" in refusal.remedy
+            for changed in proposed:
+                after = compose.plan(facts, variables.parse_settings(changed).settings).refusals
+                assert not {one.code for one in after} & OF_TOOLKITS, (given, refusal, changed, after)

@@ -9,11 +9,13 @@ from ...catalog.settings import Settings
 from ...cuda import toolkit as toolkit_names
 from ...facts.model import Facts, ToolkitFacts
 from .. import repository
+from ..driver import alternatives
 from ..model import Choices, CudaChoice, Decision, Notice, Refusal, RepositoryParams, Step, ToolkitChoice
 from . import requests, steps
 from .requests import NONE, RUNFILE, ToolkitRequest
 
 REPOSITORY_SOURCE = "cuda_repo"
+NONE_FITS = "set cuda_toolkit_source to none: no toolkit fits here"
 ALIAS = toolkit_names.ALIAS
 
 
@@ -197,21 +199,13 @@ def _needs_no_catalog(given: ToolkitInput, request: ToolkitRequest) -> bool:
 def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
     """Refuse a toolkit that driver or GPUs do not support, with the newest one that they do."""
     toolkit = _catalog_toolkit(request.version)
-    if toolkit is None:
-        known_versions = ", ".join(known.version for known in catalog.toolkits())
-        message = "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
-        refusal = Refusal(
-            "cuda_unknown",
-            message % (request.version, catalog.DATE),
-            "use one of: %s" % known_versions,
-        )
-        return [] if _needs_no_catalog(given, request) else [refusal]
     fitting = _available_versions(given)
-    most = (
-        "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1]
-        if fitting
-        else "set cuda_toolkit_source to none: no toolkit fits here"
-    )
+    if toolkit is None:
+        message = "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
+        remedy = "use one of: %s" % ", ".join(fitting) if fitting else NONE_FITS
+        refusal = Refusal("cuda_unknown", message % (request.version, catalog.DATE), remedy)
+        return [] if _needs_no_catalog(given, request) else [refusal]
+    most = "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1] if fitting else NONE_FITS
     refusals = []
     card = unsupported_gpu(gpus_by_compute(given.facts), toolkit.compute)
     if card is not None:
@@ -220,10 +214,23 @@ def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refu
     if _needs_newer_driver(toolkit, given.driver):
         numbers = (request.version, toolkit.min_driver, given.driver)
         message = "CUDA %s needs driver %s or newer, and this host gets %s" % numbers
-        branch = versions.branch(toolkit.min_driver)
-        remedy = most if card is not None else "%s, or nvidia_driver_branch to %d or newer" % (most, branch)
-        refusals.append(Refusal("cuda_above_driver", message, remedy))
+        newer = "" if card is not None else _newer_driver(given, toolkit.min_driver)
+        refusals.append(Refusal("cuda_above_driver", message, "%s, or %s" % (most, newer) if newer else most))
     return refusals
+
+
+def _newer_driver(given: ToolkitInput, least: str) -> str:
+    """Return how this host gets a driver that a toolkit needs, "" if it cannot have one."""
+    facts, settings = given.facts, given.settings
+    if facts.base.distro is None or settings.nvidia_driver_source == NONE:
+        return ""
+    situation = alternatives.Situation(facts, settings, catalog.distro(facts.base.distro))
+    low = max(versions.branch(least), versions.branch(given.driver or "0") + 1)
+    found = [one for one in alternatives.fitting_values(situation, alternatives.BRANCH) if int(one) >= low]
+    if not found:
+        return ""
+    left_out = alternatives.dropped(settings, [alternatives.BRANCH])
+    return alternatives.format_changes({alternatives.BRANCH: found}, left_out)
 
 
 def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notice]:
@@ -318,12 +325,15 @@ def _source_refusals(given: ToolkitInput, todo: List[ToolkitRequest]) -> List[Re
     absent = [request.version for request in todo if offered is not None and request.version not in offered]
     if not absent:
         return []
+    fitting = _available_versions(given)
+    installers = [requests.find_installer(request, given.settings) for request in todo]
+    remedies = ["choose from: %s" % ", ".join(fitting)] if fitting else []
+    remedies += ["set cuda_toolkit_source to runfile"] if None not in installers else []
     return [
         Refusal(
             "source_impossible",
             "NVIDIA's repository for %s has no CUDA %s" % (given.facts.base.distro, ", ".join(absent)),
-            "choose from: %s; or set cuda_toolkit_source to runfile; or install it yourself and set it to none"
-            % (", ".join(offered or []) or "none"),
+            "; or ".join([*remedies, "install it yourself and set cuda_toolkit_source to none"]),
         )
     ]
 

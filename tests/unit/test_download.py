@@ -321,6 +321,8 @@ def test_a_password_is_in_no_message(monkeypatch: pytest.MonkeyPatch, proxy: str
     [
         # A Debian of debootstrap's variant minbase has no certificates at all.
         ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate", "ca-certificates"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate is not yet valid (_ssl.c:992)", "is behind"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:992)", "is ahead"),
         ("[Errno -3] Temporary failure in name resolution", "DNS"),
         ("[Errno -5] No address associated with hostname", "DNS"),
         ("no answer in 60 s", "network and proxy"),

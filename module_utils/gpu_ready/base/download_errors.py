@@ -27,6 +27,17 @@ ADDRESS = re.compile(r"(?:[\d.]+|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*\]?)(?:
 NO_ADDRESS = "This host cannot reach that address, for which no DNS is needed: check its network and routes{settings}"
 UNFETCHED = (
     (
+        # X509_V_ERR_CERT_NOT_YET_VALID and CERT_HAS_EXPIRED of OpenSSL, GnuTLS's words (apt), NSS's (curl of EL 7).
+        r"(?i)certificate.{0,80}not yet (?:valid|activated)|not yet valid.{0,40}certificate",
+        "The clock of this host is behind, or the certificate was made too early: compare `date -u` with another host, "
+        "set the clock (`timedatectl set-ntp true`), then run again",
+    ),
+    (
+        r"(?i)certificate.{0,80}(?:has )?expired",
+        "The clock of this host is ahead, or the server's certificate has expired: compare `date -u` with another host, "
+        "set the clock (`timedatectl set-ntp true`), then run again; else the server needs a new certificate",
+    ),
+    (
         r"(?i)certificate",
         "This host does not trust the server's certificate: install the package ca-certificates, or the certificate of "
         "your mirror's or proxy's own authority, and check the clock (`timedatectl`). If the message names the name or "

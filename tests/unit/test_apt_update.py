@@ -98,7 +98,7 @@ def test_where_no_list_can_be_read_the_cause_of_that_is_the_message(root: AptRoo
     """Otherwise the first package that is asked for would be missing, and its absence would hide the cause."""
     root.write("/etc/apt/sources.list", "deb http://127.0.0.2:9/x stable main\n")
     root.write(DEAD, "deb http://127.0.0.2:9/y stable main\n")
-    words = r"reading the package lists: /etc/apt/sources\.list: http://127\.0\.0\.2:9/x.*does not answer.*\(and 1 more"
+    words = r"reading the package lists: /etc/apt/sources\.list: http://127\.0\.0\.2:9/x.*does not answer.*\(1 more source failed"
     with pytest.raises(PackageError, match=words):
         manager(root).update()
 

@@ -46,7 +46,7 @@ MODULES = {
     "lifecycle": {"options"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 138_700
+PACKED_LIMIT = 149_500
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 

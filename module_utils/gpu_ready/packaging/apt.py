@@ -274,7 +274,8 @@ class Apt(Manager):
                 raise PackageError("%s: %s" % (READING, one.message))
         self.failed_sources = [one.message for one in failed]
         if failed and not self.has_lists():
-            more = " (and %d more sources)" % (len(failed) - 1) if failed[1:] else ""
+            others = len(failed) - 1
+            more = " (%d more source%s failed too)" % (others, "" if others == 1 else "s") if others else ""
             raise PackageError("%s: %s%s" % (READING, failed[0].message, more))
 
     def has_lists(self) -> bool:

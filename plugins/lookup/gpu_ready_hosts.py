@@ -41,7 +41,8 @@ SPEC = importlib.util.spec_from_file_location("gpu_ready_project", ROOT / "plugi
 assert SPEC is not None and SPEC.loader is not None
 PROJECT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(PROJECT)
-SETTINGS, VARIABLES = PROJECT.load("gpu_ready_variables.settings"), PROJECT.load("gpu_ready.lifecycle.variables")
+SETTINGS = PROJECT.load("gpu_ready_variables.settings")
+VARIABLES = PROJECT.load("gpu_ready.lifecycle.variables")
 PLAIN_TEXT = PROJECT.load("gpu_ready.base.plain_text")
 COLLECTION = "gpu_ready.nodes."
 MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}

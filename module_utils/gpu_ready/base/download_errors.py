@@ -34,8 +34,8 @@ UNFETCHED = (
     ),
     (
         r"(?i)certificate.{0,80}(?:has )?expired",
-        "The clock of this host is ahead, or the server's certificate has expired: compare `date -u` with another host, "
-        "set the clock (`timedatectl set-ntp true`), then run again; else the server needs a new certificate",
+        "The clock of this host is ahead, or the server's certificate has expired: compare `date -u` with another "
+        "host, set the clock (`timedatectl set-ntp true`), then run again; else the server needs a new certificate",
     ),
     (
         r"(?i)certificate",

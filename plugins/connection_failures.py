@@ -52,7 +52,7 @@ CAUSES = (
         "check that the host is up, its address, and firewalls on the way",
     ),
     Cause(
-        r"kex_exchange_identification|Connection closed|closed by remote host|Broken pipe|mux_client|"
+        r"kex_\w+_identification|Connection closed|closed by remote host|Broken pipe|mux_client|"
         r"Control socket connect",
         "its SSH server closed the connection",
         "read 'journalctl -u ssh -u sshd' on the host (MaxStartups, MaxSessions, a full disk); fewer --forks help "

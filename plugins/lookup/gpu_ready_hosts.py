@@ -127,15 +127,15 @@ def refuse_no_hosts(arguments: Mapping[str, Any], patterns: Iterable[str], group
     """
     if not groups or not starts_own(arguments) or any(arguments.get(name) for name in WITHOUT_HOSTS):
         return
-    wanted, limit = list(patterns), arguments.get("subset")
-    text = ",".join(wanted)
+    requested, limit = list(patterns), arguments.get("subset")
+    text = ",".join(requested)
     if text == "all" and groups.get("all") and not limit:
         return
-    if not select(wanted, groups, None):
+    if not select(requested, groups, None):
         if not groups.get("all"):
             raise AnsibleLookupError(f"No hosts: {inventory_fault(list(arguments.get('inventory') or ()))}")
         raise AnsibleLookupError(f"No hosts: gpu_ready_hosts ({text}) selects none of the inventory. Correct it.")
-    if not select(wanted, groups, limit):
+    if not select(requested, groups, limit):
         raise AnsibleLookupError(f"No host is both in gpu_ready_hosts ({text}) and in --limit {limit}. Correct one.")
 
 

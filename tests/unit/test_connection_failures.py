@@ -36,7 +36,7 @@ SENT = 'Data could not be sent to remote host "10.9.0.7". Make sure this host ca
             VIA + "@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@@@\nHost key verification failed.",
             ["not the known one", "ssh-keygen -R 10.9.0.7"],
         ),
-        (VIA + "kex_exchange_identification: Connection closed by remote host", ["closed the connection", "MaxStartups"]),
+        (VIA + "Connection closed by remote host", ["closed the connection", "MaxStartups"]),
         ("Task failed: " + VIA + "something new", ["reached: something new. Remedy: make 'ssh ops@10.9.0.7 true' work"]),
         ("", ["reached: no answer. Remedy: "]),
     ],

@@ -42,7 +42,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
 def test_the_real_apt_names_the_file_of_its_dead_proxy(root: AptRoot, text: str, line: int) -> None:
     root.write(SITE, text)
     found = apt.Apt(root, locks=(), wait=0.0)
-    with pytest.raises(PackageError) as caught:  # the only source, and no list of it is there
+    with pytest.raises(PackageError) as caught:  # the only source, and none of its lists was read before
         found.update()
     message = str(caught.value)
     assert message.startswith("reading the package lists: /etc/apt/sources.list: ") and "does not answer" in message

@@ -29,7 +29,7 @@ def make_log(text: str) -> Optional[str]:
 
 
 def add_outcome(message: str, text: str) -> str:
-    """Add sentences about what a failure left behind to a message, before its remedy."""
+    """Add to a message what a failure left behind, before its remedy."""
     failed, mark, remedy = message.partition(". Remedy: ")
     return failed + text + mark + remedy
 

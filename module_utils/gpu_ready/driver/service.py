@@ -106,11 +106,10 @@ def find_failed_command(shown: str) -> Optional[FailedCommand]:
     """
     for line in shown.splitlines():
         directive, _, value = line.partition("=")
-        match = re.search(
-            r" argv\[\]=(.*?) ; ignore_errors=no ; .* code=(?:exited|killed|dumped) ; status=(\S+)", value
-        )
-        if match and directive in DIRECTIVES and match.group(2) != "0":
-            return FailedCommand(directive, match.group(1), match.group(2))
+        command, counts, state = value.partition(" argv[]=")[2].partition(" ; ignore_errors=no ; ")
+        match = re.search(r" code=(?:exited|killed|dumped) ; status=(\S{1,40})", state[:500])
+        if counts and match and directive in DIRECTIVES and match.group(1) != "0":
+            return FailedCommand(directive, command, match.group(1))
     return None
 
 

@@ -117,10 +117,10 @@ def split_lines(text: str) -> List[Tuple[int, str]]:
 
 def normalize(name: str) -> Optional[str]:
     """Return a name with underscores, except between brackets; None where brackets do not match."""
-    outside = re.sub(r"\[[^]]*\]", "", name)
+    outside = re.sub(r"\[[^]]{0,200}\]", "", name)
     if "[" in outside or "]" in outside:
         return None
-    return re.sub(r"\[[^]]*\]|-", lambda match: "_" if match.group() == "-" else match.group(), name)
+    return re.sub(r"\[[^]]{0,200}\]|-", lambda match: "_" if match.group() == "-" else match.group(), name)
 
 
 def softdep_modules(text: str) -> List[str]:

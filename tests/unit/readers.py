@@ -60,6 +60,10 @@ TOKENS = (
 """80 tokens that make patterns try again. Each module's own patterns add theirs (:func:`tokens_of`)."""
 
 
+USUAL = (" ", "\n", "x", "0", "[a", "a.", "/", "-", " \n")
+"""Those with which most slow patterns were found: tried for every reader."""
+
+
 class Reader(NamedTuple):
     """A function with the parameter that gets the text, and values for the other ones."""
 
@@ -136,7 +140,8 @@ def readers_of(function: Callable[..., object], own_tokens: list[str]) -> Iterat
         with contextlib.suppress(LookupError):
             others = {one: filler(hints[one]) for one in required if one != text}
             first = 0 if CAMPAIGN else zlib.crc32(f"{name} {text}".encode()) % 4
-            tokens = [one for given in (TOKENS, own_tokens) for one in given[first :: 1 if CAMPAIGN else 4]]
+            some = [one for given in (TOKENS, own_tokens) for one in given[first :: 1 if CAMPAIGN else 4]]
+            tokens = [*USUAL, *(one for one in some if one not in USUAL)]
             yield Reader(name, function, text, typing.cast(Any, converter(hints[text])), others, tokens)
 
 

@@ -47,7 +47,7 @@ def edit_one_line(text: str, add: Choose, remove: Choose) -> str:
 def without(text: str, names: List[str]) -> str:
     for name in names:
         word = re.escape(name)
-        text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
+        text = re.sub(r"\n[ \t]+%s[ \t]*(?=\n|$)|(?<![ \t])[ \t]+%s(?=\s|$)" % (word, word), "", text, count=1)
     return text
 
 

@@ -23,7 +23,7 @@ SENT = 'Data could not be sent to remote host "10.9.0.7". Make sure this host ca
     [
         (SENT + "ssh: connect to host 10.9.0.7 port 22: No route to host", ["10.9.0.7 does not answer", "is up"]),
         (VIA + "ssh: connect to host gpu1 port 22: Connection timed out", ["does not answer", "firewalls"]),
-        (VIA + "Connection timed out during banner exchange", ["does not answer"]),
+        (VIA + "Connection timed out during banner exchange", ["does not answer"]),  # third-party text
         (VIA + "ssh: connect to host gpu1 port 22: Connection refused", ["no SSH server listens", "ansible_port"]),
         (
             VIA + "ssh: Could not resolve hostname gpu1: Name or service not known",

@@ -136,7 +136,34 @@ def test_what_cannot_be_configured_again_is_not_left_half_configured(host: Priva
     converge(host, "dkms-580")
 
 
-def test_packages_of_others_are_completed_not_removed(host: PrivateRoot, repository: Repository) -> None:
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_new_version_that_fails_as_the_earlier_one_does_is_removed_if_it_is_ours(
+    host: PrivateRoot, repository: Repository, ours: bool
+) -> None:
+    """A package of the owner is named with the command instead."""
+    broken = host.root / "broken"
+    builds = {"postinst": f"test ! -e {broken}"}
+    old = Deb("dkms-driver", OLD, scripts=builds)
+    repository.publish(old, Deb("hello"))
+    manager(host).update()
+    if ours:
+        converge(host, "dkms-driver")
+    else:
+        assert host.run(["apt-get", "-y", "install", "dkms-driver"]).rc == 0
+    repository.publish(old, Deb("dkms-driver", NEW, scripts=builds), Deb("hello"))
+    manager(host).update()
+    broken.touch()
+    message = fail(host, f"dkms-driver={NEW}")
+    if ours:
+        assert f"No longer installed: dkms-driver {OLD}" in message and state(host) == {} and works(host)
+    else:
+        assert "Left half configured: dkms-driver" in message and "`dpkg --configure -a`" in message
+
+
+@pytest.mark.parametrize(("kept", "version"), [(True, "1"), (False, "2")], ids=["restored", "completed"])
+def test_packages_of_others_are_restored_or_completed_not_removed(
+    host: PrivateRoot, repository: Repository, kept: bool, version: str
+) -> None:
     """A transaction upgrades a package of the owner, and fails before that is configured."""
     repository.publish(Deb("libc", "1"), Deb("hello"))
     manager(host).update()
@@ -161,7 +188,7 @@ def test_what_stays_half_configured_is_named_with_the_command(host: PrivateRoot,
     repository.publish(Deb("driver", scripts={"postinst": "exit 1", "prerm": "exit 1"}), Deb("hello"))
     manager(host).update()
     message = fail(host, "driver")
-    assert "driver is left half configured" in message and "`dpkg --configure -a`" in message
+    assert "Left half configured: driver" in message and "`dpkg --configure -a`" in message
 
 
 def test_the_log_of_a_build_outlives_the_package(host: PrivateRoot, repository: Repository) -> None:

@@ -410,8 +410,8 @@ class Apt(Manager):
         if lost and not trouble:
             text = ". The packages that were installed before were installed again"
         else:
-            # The scripts of the earlier packages may fail too, as with a broken compiler: those were to be removed.
-            own = new + simulation.remove
+            # The scripts of the earlier packages may fail too, as with a broken compiler.
+            own = new + simulation.remove + [name for name in lost if name in self.owned]
             trouble += self.remove_incomplete([one.name for one in self.incomplete() if one.name in own], own)
         if self.incomplete():
             self.host.run(["dpkg", "--force-confdef", "--force-confold", "--configure", "-a"], RUN_LIMIT, ENVIRONMENT)
@@ -427,8 +427,8 @@ class Apt(Manager):
         left = sorted({one.name for one in self.incomplete()})
         if left:
             text += (
-                ". %s is left half configured%s, and apt installs nothing until that is repaired: see `dpkg --audit` "
-                "on this host, then run `dpkg --configure -a` and `apt-get --fix-broken install`"
+                ". Left half configured: %s%s. Apt installs nothing until that is repaired: see `dpkg --audit` on this "
+                "host, then run `dpkg --configure -a` and `apt-get --fix-broken install`"
             ) % (list_names(left), trouble)
         return text
 

@@ -64,7 +64,7 @@ def parse_request(params: Dict[str, Any]) -> PackageRequest:
 def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str, Any]:
     """Install, remove and hold what the request asks for; returns the module's values."""
     result: Dict[str, Any] = {"installed": {}, "removed": [], "held": [], "versions": {}}
-    owned = manifest.owned_packages(manifest.read())
+    manager.owned = owned = manifest.owned_packages(manifest.read())
     result["repaired"] = manager.find_interrupted() if check else manager.repair(owned)
     before = manager.installed()
     if not check:

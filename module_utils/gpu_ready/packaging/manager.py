@@ -241,6 +241,8 @@ class Manager:
         self.wait = wait
         self.failed_sources = []  # type: List[str]
         """Messages for the package sources that could not be read; each names the file where the source is."""
+        self.owned = []  # type: List[str]
+        """Packages that gpu-ready installed before, and may remove where they can no longer be configured."""
 
     def installed(self) -> Dict[str, Installed]:
         """Installed packages by name."""

@@ -48,7 +48,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], bool, int, list[str]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_repair_that_changed_something_is_followed_by_a_new_plan(tmp_path: Path, case: str) -> None:
     plans, changed, rc, called = CASES[case]
-    answers = {"gpu_node_plan": plans, "gpu_packages": CHANGED | {"changed": changed}, "gpu_lease": {"changed": True}}
+    repair = CHANGED if changed else CHANGED | {"changed": False, "repaired": []}
+    answers = {"gpu_node_plan": plans, "gpu_packages": repair, "gpu_lease": {"changed": True}}
     host = make_liar(tmp_path, "n1", answers)
     done = run_playbook(tmp_path, "site.yml", {"n1": host}, given_plans=True)
     assert [name for name in calls(tmp_path, "n1") if name != "gpu_lease"] == called, done.stdout

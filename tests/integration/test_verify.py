@@ -169,7 +169,7 @@ def test_chosen_devices_are_exactly_what_the_container_sees(
 )
 def test_an_unknown_device_is_named(fleet: Fleet, devices: str) -> None:
     answer = verify(fleet, TOOLKIT, devices=devices, compute=False)
-    assert answer["failed"] and f"GPU {devices.split(',')[-1]}, found missing" in answer["msg"]
+    assert answer["failed"] and f"GPU {devices.split(',')[-1]}, found: missing" in answer["msg"]
     assert "gpu_verify_devices" in answer["msg"]
     assert answer["verify"]["container"] is None
 
@@ -187,7 +187,7 @@ def test_a_framework_sees_the_selected_gpus(fleet: Fleet, host: str, framework: 
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (LESS_IMAGE, ["pytorch sees 4 GPUs, found 3 in pytorch", "misses GPUs"]),
+        (LESS_IMAGE, ["pytorch sees 4 GPUs, found: 3 in pytorch", "misses GPUs"]),
         pytest.param("gpu-ready/verify:lab", ["has no python3", "gpu_verify_framework_image"], marks=pytest.mark.long),
         pytest.param(
             "registry.example.com/none:1", ["could not be pulled", "gpu_verify_framework_image"], marks=pytest.mark.long
@@ -214,7 +214,7 @@ def test_the_output_of_a_container_is_explained(fleet: Fleet) -> None:
     answer = verify(fleet, TOOLKIT, image="registry.example.com/none:1", compute=False)
     found = check(answer, "gpus_in_container")
     assert found["ok"] is False and found["cause"] and found["remedy"]
-    assert found["found"] in answer["msg"] and found["remedy"].lower() in answer["msg"].lower()
+    assert found["found"].rstrip(".") in answer["msg"] and f"Remedy: {found['remedy']}." in answer["msg"]
 
 
 def test_a_red_verification_is_repeated_and_turns_green(fleet: Fleet) -> None:

@@ -77,7 +77,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         fleet = load("model").read(given["kind"], plain(given["parts"]), moment, check_mode)
         result |= {"changed": False, "counts": fleet.counts, "bad": fleet.bad, "paths": []}
-        states = {host.name: host.state for host in fleet.hosts if not host.good}
+        states = {host.name: load("commands").state_of(host) for host in fleet.hosts if not host.good}
         called = str((context.CLIARGS.get("args") or ("site.yml",))[0])
         result["next"] = load("commands").next_command(
             fleet.kind, states, len(fleet.hosts), called, inventories(), bool(context.CLIARGS.get("extra_vars"))

@@ -4,6 +4,8 @@ import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
 
+from .model import REMEDY, Host
+
 MOST = 10
 """Hosts that a command names; with more it is for the whole inventory, and hosts in the desired state cost one call."""
 
@@ -16,6 +18,13 @@ def site_playbook(playbook: str) -> str:
     if name == "audit.yml" and posixpath.basename(directory) == "playbooks":
         return posixpath.normpath(posixpath.join(directory, "..", "site.yml"))
     return "site.yml"
+
+
+def state_of(host: Host) -> str:
+    """Return the state of a host; drift that names a remedy of its own, as a lost GPU does, is none to site.yml."""
+    texts = [host.why.message, *(check.why for check in host.checks if check.ok is False)]
+    own = host.why.remedy or any(REMEDY in text for text in texts)
+    return "remedy" if host.state == "drift" and own else host.state
 
 
 def next_command(

@@ -54,6 +54,23 @@ def test_the_next_command(
     assert commands.next_command(kind, states, 12, playbook, inventories, variables) == expected
 
 
+@pytest.mark.parametrize(
+    ("state", "message", "why", "expected"),
+    [
+        ("drift", "", "docker is not running", "drift"),
+        ("drift", "", "GPU 0 does not answer. Remedy: drain and reboot the host", "remedy"),
+        ("drift", "GPU 0 does not answer. Remedy: drain and reboot the host", "", "remedy"),
+        ("refused", "x. Remedy: y", "", "refused"),
+    ],
+)
+def test_drift_with_a_remedy_of_its_own_is_none_for_site_yml(state: str, message: str, why: str, expected: str) -> None:
+    model = action.load("model")
+    checks = (model.Check("gpus", False, "", "", why), model.Check("docker", True, "", "", "Remedy: nothing"))
+    assert commands.state_of(model.Host("a", state, False, model.Advice(message), checks=checks)) == expected
+    command = commands.next_command("audit", {"a": expected}, 2, AUDIT, FLEET, False)
+    assert command.startswith("Repair: ") == (expected == "drift")
+
+
 def test_a_command_for_all_hosts_has_no_limit() -> None:
     assert commands.next_command("audit", {"a": "drift"}, 1, AUDIT, FLEET, False) == (
         "Repair: ansible-playbook site.yml -i gpu_hosts"

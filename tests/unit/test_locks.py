@@ -95,7 +95,7 @@ LOCK_ALL = """
 handles = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
 for handle in handles:
     fcntl.flock(handle, fcntl.LOCK_SH)
-print("locked")
+print("locked", flush=True)
 sys.stdin.read()
 """
 

@@ -65,6 +65,7 @@ class Site:
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start a run of its own session, as of another terminal."""
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
+        environment |= {"PYTHONUNBUFFERED": "1"}  # its lines are read while it runs
         environment |= packed_modules.environment(ROOT / "plugins/callback")
         return subprocess.Popen(
             [PROGRAM, "-i", str(self.directory / "hosts"), *arguments, str(self.directory / "change.yml")],

@@ -11,7 +11,7 @@ LONGEST = 200
 
 
 class Cause(NamedTuple):
-    """``pattern``: words of ssh(1) or Ansible; ``remedy`` may contain {host}, {user} and {address}."""
+    """``pattern``: words of ssh(1) or Ansible; ``remedy`` may contain {user}, {address} and {login}."""
 
     pattern: str
     cause: str
@@ -47,19 +47,19 @@ CAUSES = (
     ),
     Cause(
         r"No route to host|Network is unreachable|(?:Connection|Operation) timed out|timed out during banner|"
-        r"Timeout \(\d+s\)|Connection reset|UNREACHABLE",
+        r"Timeout \(\d+s\)|Connection reset",
         "{address} does not answer",
         "check that the host is up, its address, and firewalls on the way",
     ),
     Cause(
-        r"kex_\w+_identification|Connection closed|closed by remote host|Broken pipe|mux_client|"
-        r"Control socket connect",
+        r"kex_exchange_identification|Connection closed|closed by remote host|"  # third-party text
+        r"Broken pipe|mux_client|Control socket connect",
         "its SSH server closed the connection",
         "read 'journalctl -u ssh -u sshd' on the host (MaxStartups, MaxSessions, a full disk); fewer --forks help "
         "against the limits",
     ),
 )
-"""The first one that fits counts. The words are those of OpenSSH's sshconnect.c, sshconnect2.c and ssh.c, of
+"""The first one that fits counts. The words come from OpenSSH's sshconnect.c, sshconnect2.c and ssh.c, of
 getaddrinfo(3) and strerror(3), and of Ansible's connection plugins."""
 NOISE = re.compile(
     r"^(?:Task failed: )?(?:Failed to connect to the host via ssh: |"
@@ -73,7 +73,6 @@ def explain_connection(message: str, host: str, user: str | None, address: str |
     ``user``, ``address``: what Ansible connects as and to, where the inventory names them.
     """
     words = {
-        "host": host,
         "user": user or "the user that ssh chooses",
         "address": address or host,
         "login": f"{user}@{address or host}" if user else address or host,

@@ -21,7 +21,7 @@ def site_playbook(playbook: str) -> str:
 
 
 def state_of(host: Host) -> str:
-    """Return the state of a host; drift that names a remedy of its own, as a lost GPU does, is none to site.yml."""
+    """Return the state of a host, "remedy" for drift that site.yml does not repair, such as a lost GPU."""
     texts = [host.why.message, *(check.why for check in host.checks if check.ok is False)]
     own = host.why.remedy or any(REMEDY in text for text in texts)
     return "remedy" if host.state == "drift" and own else host.state
@@ -42,7 +42,8 @@ def next_command(
     words += [word for one in inventories for word in ("-i", one)]
     if len(named) <= MOST and len(named) < total:
         words += ["--limit", ",".join(named)]
-    command = " ".join(shlex.quote(word) for word in words) + (" and the same -e options" if variables else "")
+    command = " ".join(shlex.quote(word) for word in words)
+    given = " with the same -e options" if variables else ""
     if kind == "audit" and len(repaired) == len(states):
-        return f"Repair: {command}"
-    return f"Next: follow the remedies above, then run {command}"
+        return f"Repair{given}: {command}"
+    return f"Next: follow the remedies above, then run{given}: {command}"

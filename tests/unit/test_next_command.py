@@ -20,7 +20,7 @@ SITE, AUDIT, FLEET = "site.yml", "playbooks/audit.yml", ["gpu_hosts"]
             SITE,
             FLEET,
             False,
-            "Next: follow the remedies above, then run ansible-playbook site.yml -i gpu_hosts --limit a,b",
+            "Next: follow the remedies above, then run: ansible-playbook site.yml -i gpu_hosts --limit a,b",
         ),
         (
             "site",
@@ -28,7 +28,7 @@ SITE, AUDIT, FLEET = "site.yml", "playbooks/audit.yml", ["gpu_hosts"]
             "gpu_ready.nodes.site",
             [],
             True,
-            "Next: follow the remedies above, then run ansible-playbook gpu_ready.nodes.site --limit a and the same -e options",
+            "Next: follow the remedies above, then run with the same -e options: ansible-playbook gpu_ready.nodes.site --limit a",
         ),
         ("audit", {"a": "drift"}, AUDIT, FLEET, False, "Repair: ansible-playbook site.yml -i gpu_hosts --limit a"),
         (
@@ -37,7 +37,7 @@ SITE, AUDIT, FLEET = "site.yml", "playbooks/audit.yml", ["gpu_hosts"]
             f"../{AUDIT}",
             ["one", "two words"],
             False,
-            "Next: follow the remedies above, then run ansible-playbook ../site.yml -i one -i 'two words' --limit a",
+            "Next: follow the remedies above, then run: ansible-playbook ../site.yml -i one -i 'two words' --limit a",
         ),
         ("audit", {"a": "drift"}, "gpu_ready.nodes.audit", [], False, "Repair: ansible-playbook gpu_ready.nodes.site --limit a"),
         ("audit", {"a": "drift"}, "mine.yml", [], False, "Repair: ansible-playbook site.yml --limit a"),
@@ -45,7 +45,7 @@ SITE, AUDIT, FLEET = "site.yml", "playbooks/audit.yml", ["gpu_hosts"]
         ("audit", {f"n{n}": "drift" for n in range(10)}, AUDIT, [], False,
          "Repair: ansible-playbook site.yml --limit n0,n1,n2,n3,n4,n5,n6,n7,n8,n9"),
         ("site", {f"n{n}": "failed" for n in range(12)}, SITE, [], False,
-         "Next: follow the remedies above, then run ansible-playbook site.yml"),
+         "Next: follow the remedies above, then run: ansible-playbook site.yml"),
     ],
 )  # fmt: skip
 def test_the_next_command(

@@ -13,6 +13,8 @@ def failed(name: str, cause: str = "", expected: str = "x", found: str = "y") ->
     [
         (["gpus_on_host", "gpus_in_container", "compute", "compute_in_container"], ["gpus_on_host"]),
         (["gpus_on_host", "gpus_in_container", "xid"], ["xid"]),
+        (["driver_module", "driver_at_boot", "gpus_on_host"], ["driver_at_boot"]),
+        (["driver_at_boot", "gpus_on_host"], ["driver_at_boot", "gpus_on_host"]),
         (["driver_module", "gpus_on_host", "gpus_in_container", "compute"], ["driver_module"]),
         (["driver_on_disk", "driver_userspace", "gpus_on_host", "gpus_in_container"], ["driver_on_disk"]),
         (["driver_userspace", "nvidia_smi", "gpus_on_host", "compute"], ["driver_userspace"]),
@@ -56,6 +58,7 @@ def test_the_cause_comes_before_what_was_compared() -> None:
 
 NAMES = [
     "driver_module",
+    "driver_at_boot",
     "driver_on_disk",
     "driver_userspace",
     "driver_version",

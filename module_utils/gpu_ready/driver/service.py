@@ -121,7 +121,8 @@ def explain_command(host: Host, unit: str, failed: FailedCommand, log: str) -> s
     cause = "%s=%s ended with status %s" % (failed.directive, failed.command, failed.status)
     where = " in %s" % places[-1] if places else ""
     remedy = (
-        "correct or remove that line%s (`systemctl cat %s` shows the unit), run `systemctl daemon-reload`, then this"
+        "correct or remove that line%s (`systemctl cat %s` shows the unit), run `systemctl daemon-reload`, then run "
+        "this again"
     )
     return failure.format_failure(cause, None, log, remedy % (where, unit))
 

@@ -97,7 +97,7 @@ def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[s
 
 
 def settings_refusals(decided: compose.Plan) -> List[Refusal]:
-    """Return the refusals without those of lost GPUs: these are not what was requested, but how the host is now."""
+    """Leave out the refusals for lost GPUs: they are not about what was requested, but how the host is now."""
     return [one for one in decided.refusals if one.code != health.LOST]
 
 

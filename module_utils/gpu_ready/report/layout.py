@@ -62,9 +62,9 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
 
 
 def message_lines(messages: Sequence[Message], width: int, rest: str) -> List[str]:
-    """The messages of hosts: equal ones once, with all their hosts. The text is that of the first of them.
+    """The messages of hosts: equal ones once, with all their hosts, in the words of the first.
 
-    Those of the most hosts, where there are too many. ``rest``: where the others are; without it all are shown.
+    Where there are too many, those that concern the most hosts. ``rest``: where to read all; without it all are shown.
     """
     equal: Dict[Tuple[str, ...], List[Message]] = {}
     for one in messages:

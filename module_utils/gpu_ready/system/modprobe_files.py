@@ -37,7 +37,7 @@ class Config(NamedTuple):
     forbidden: List[Tuple[str, ModprobeLine]]
 
     def without(self, line: ModprobeLine) -> "Config":
-        """Return the commands without those of one line."""
+        """Return the configuration without the commands of one line."""
         return Config(
             [entry for entry in self.aliases if entry[2] != line],
             [entry for entry in self.blacklist if entry[1] != line],

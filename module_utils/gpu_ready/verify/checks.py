@@ -23,19 +23,22 @@ def judge(name: str, ok: bool, expected: str, found: str, cause: str = "", remed
 
 _CONTAINER = ("gpus_in_", "gpu_in_", "uuids_in_", "compute_in_", "framework")
 _GPU = ("gpus_on_host", "nvml_version", "compute", "persistence_mode") + _CONTAINER
-_FOLLOWS = (
-    ("driver_module", ("driver_", "nvidia_smi", "module_parameters") + _GPU),
-    ("driver_on_disk", ("driver_userspace", "driver_version", "driver_flavour") + _GPU),
-    ("driver_userspace", ("nvidia_smi",) + _GPU),
-    ("gpus_on_pci", _GPU),
-    ("xid", _GPU),
-    ("gpus_on_host", _GPU),
-    ("fabric_manager", ("compute", "framework")),
-    ("compute", ("compute_in_", "framework")),
-    ("docker", ("container_runtime", "image_requirement") + tuple(name + "container" for name in _CONTAINER[:4])),
-    ("container_runtime", tuple(name + "container" for name in _CONTAINER[:4])),
-    ("image_requirement", _CONTAINER),
-)
+_OF_DOCKER = tuple(name + "container" for name in _CONTAINER[:4])
+_DRIVER = ("driver_version", "driver_flavour", "driver_on_disk", "driver_userspace")
+_FOLLOWS = {
+    "driver_at_boot": ("driver_module",),
+    "driver_module": _DRIVER + ("nvidia_smi", "module_parameters") + _GPU,
+    "driver_on_disk": ("driver_userspace", "driver_version", "driver_flavour") + _GPU,
+    "driver_userspace": ("nvidia_smi",) + _GPU,
+    "gpus_on_pci": _GPU,
+    "xid": _GPU,
+    "gpus_on_host": _GPU,
+    "fabric_manager": ("compute", "framework"),
+    "compute": ("compute_in_", "framework"),
+    "docker": ("container_runtime", "image_requirement") + _OF_DOCKER,
+    "container_runtime": _OF_DOCKER,
+    "image_requirement": _CONTAINER,
+}
 """What follows from a failed check, by the beginnings of the names of checks."""
 
 
@@ -43,9 +46,8 @@ def follows(name: str, cause: str) -> bool:
     """True if a failure of check ``name`` is a consequence of one of check ``cause``."""
     if name == cause:
         return False
-    rules = dict(_FOLLOWS)
-    if cause in rules:
-        return name.startswith(rules[cause])
+    if cause in _FOLLOWS:
+        return name.startswith(_FOLLOWS[cause])
     if cause.startswith("gpus_in_"):
         place = cause[len("gpus_in_") :]
         return name in ("gpu_in_" + place, "uuids_in_" + place, "compute_in_" + place)

@@ -125,7 +125,7 @@ def find_bound(url: str, path: str, most: int, unpacked: int) -> SizeBound:
             "repair the mirror."
         )
         return SizeBound(most, text % (url, most))
-    directory = os.path.dirname(os.path.dirname(path))  # that of the file is often a temporary one
+    directory = os.path.dirname(os.path.dirname(path))  # the file's own directory is often a temporary one
     free = shutil.disk_usage(os.path.dirname(path)).free
     most = max(free - RESERVE, 0) // (1 + unpacked)
     text = (
@@ -250,7 +250,7 @@ def environment_proxies() -> Dict[str, Proxy]:
 def parse_apt_proxies(text: str, name: str) -> Dict[str, Proxy]:
     """Proxies for the server ``name``, by scheme, from ``apt-config dump``.
 
-    As in apt: a setting for one server comes before one for all; https uses its own setting, else that of http.
+    As in apt: a setting for one server comes before one for all; https uses its own setting, else the one for http.
     """
     lines = re.findall(r'(?m)^(acquire::https?::proxy\S*) "(.*)";$', text, re.IGNORECASE)
     settings = {key.lower(): value for key, value in lines if value}

@@ -78,7 +78,7 @@ def _copy_attributes(source: str, target: str) -> None:
 
 
 def checksum(path: str, total: Any = None) -> str:
-    """Hexadecimal digest of a file: sha256, or that of the empty hashlib object ``total``."""
+    """Hexadecimal digest of a file: sha256, or the algorithm of the empty hashlib object ``total``."""
     total = total or hashlib.sha256()
     with open(path, "rb") as handle:
         for block in iter(lambda: handle.read(CHUNK), b""):

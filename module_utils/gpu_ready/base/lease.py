@@ -1,12 +1,12 @@
 """The lease of the run that changes a host, ``/var/lib/gpu-ready/lease.json``: one run of ansible-playbook at a time.
 
 A run takes it before its first change, every module that changes the host renews it, and the run releases it at its
-end. The lease of a run that died ends by itself: ``lasts`` seconds after its last step. Their time is that since the
-boot of the host (/proc/uptime), which no change of the clock moves. A lease from before a reboot ends ``lasts`` seconds
-after the boot at the latest. While a step of the run is a process of the host, the lease does not end.
+end. The lease of a run that died expires ``lasts`` seconds after its last step. Times are seconds since boot
+(/proc/uptime), which setting the clock does not change. A lease from before a reboot expires ``lasts`` seconds after
+the boot at the latest. While a step of the run still has a process on the host, the lease does not expire.
 
-A released lease stays as one of 0 seconds: it says which run changed the host last. An upgrade plans and prepares all
-hosts before it changes the first one, and must not carry out on a host what it planned before another run changed it.
+Releasing a lease sets its duration to 0 and keeps the file, so that it still names the last run. An upgrade plans and
+prepares all hosts before it changes the first one, and must not execute a plan that is older than another run's change.
 """
 
 import contextlib
@@ -170,7 +170,7 @@ def describe_holder(host: Host, lease: Optional[Lease], claim: Claim) -> str:
         wait = "Wait until it ends"
     else:
         until = "If it has died, its claim to this host ends in %d min" % math.ceil(left / 60)
-        wait = "Wait until it ends, or for these minutes"
+        wait = "Wait for it to finish, or for these minutes"
     text = (
         "this host: another run works on it: %s of %s, since %s by this host's clock. %s. %s; or, if you know that it "
         "was ended, run again with gpu_ready_take_over=true."

@@ -161,7 +161,7 @@ def keys_restored_by(known: Dict[str, Any], name: str, state: Dict[str, Any]) ->
 
 
 def forget_keys(path_of_file: str, keys: Dict[str, Any], path: str = PATH) -> None:
-    """Drop the records of keys of docker's configuration that have their value before gpu-ready again."""
+    """Forget daemon.json keys that are back at their original value."""
     if not os.path.exists(path):
         return
     with lock_manifest():
@@ -188,7 +188,7 @@ def note_containerd(
 
 
 def forget_containerd(path_of_file: str, keys: "list[list[str]]", path: str = PATH) -> None:
-    """Drop records of keys of containerd's main file; without any left, that of the file too."""
+    """Drop records of keys in containerd's main file, and the record of the file when no key is left."""
     if not os.path.exists(path):
         return
     with lock_manifest():

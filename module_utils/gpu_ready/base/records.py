@@ -71,7 +71,7 @@ def _record(record: Any, value: Any, where: str) -> Any:
 
 
 def _any_of(hints: Tuple[Any, ...], value: Any, where: str) -> Any:
-    """Convert to the first type of a Union that fits; else the error is that of the last one."""
+    """Convert to the first type of a Union that fits; raises the error of the last one if none does."""
     if value is None and type(None) in hints:
         return None
     hints = tuple(hint for hint in hints if hint is not type(None))

@@ -189,7 +189,7 @@ def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
     """Packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
 
     ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
-    possible), and ``side_by_side`` says whether those of two CUDAs go together.
+    possible), and ``side_by_side`` says whether packages for two CUDA majors can be installed together.
     """
     line = catalog_data.CUDNN_PACKAGES.get(int(major)) or {}
     entry = line.get(kind)

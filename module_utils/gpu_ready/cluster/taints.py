@@ -1,9 +1,9 @@
 """The taint that keeps pods without GPUs away from a node.
 
-All taints of a node are one list. Who applies that list server-side owns all of it, those of others too (atomic lists
-in kubernetes.io/docs/reference/using-api/server-side-apply). So the list is read, and written with gpu-ready's taint
-for exactly the version of the node that was read. An annotation says that the taint is gpu-ready's: one of somebody
-else serves as it is, and is never removed.
+All taints of a node are one list. Whoever applies that list server-side owns all of it, including other people's
+taints (atomic lists in kubernetes.io/docs/reference/using-api/server-side-apply). So the list is read, and written back
+with gpu-ready's taint for exactly the version of the node that was read. An annotation marks the taint as gpu-ready's.
+The same taint set by somebody else is used as it is, and never removed.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""CDI specifications: parse those of other programs, find the driver files for our own (cdi_build.py)."""
+"""Parse CDI specifications that other programs wrote; find the driver files for our own (cdi_build.py)."""
 
 import posixpath
 import re
@@ -165,7 +165,7 @@ def _parse_yaml(text: str) -> Optional[CdiSpec]:
 def select_libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[DriverLibrary, ...]]:
     """Driver version and its libraries, from pairs (path as listed, path with links resolved).
 
-    The version is that of NVML's library, else of CUDA's; files of another version, left by another driver, are
+    The version is taken from NVML's library, else from CUDA's. Files of another version, left by another driver, are
     ignored.
     """
     real: Dict[str, List[str]] = {}

@@ -52,7 +52,7 @@ class ToolkitRecord(NamedTuple):
 class DefaultLink(NamedTuple):
     """Target of the link of the default toolkit.
 
-    ``kind`` is "alternatives", "link" (a plain one), "directory" or "absent"; ``mode`` is that of update-alternatives.
+    ``kind`` is "alternatives", "link" (a plain one), "directory" or "absent"; ``mode`` is update-alternatives' mode.
     """
 
     target: Optional[str]

@@ -14,7 +14,7 @@ RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig)", re.IGNORECASE)
 UNRELATED = "not_gpu"
 TOOLKIT = re.compile(r"nvidia-container|nvidia-ctk|nvidia-cdi|nvml|\bCDI\b|libnvidia|libcuda", re.IGNORECASE)
 PASSED_ON = re.compile(r"nvidia-(?:container|ctk|cdi|device-plugin)|device plugin|\bkubelet\b", re.IGNORECASE)
-"""Programs whose words are not those of nvidia-smi, although some of these are in them."""
+"""Programs that quote messages of nvidia-smi among their own."""
 GPU = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|\bcdi\b|\bmig\b|\bhooks?\b|device.?plugin", re.IGNORECASE)
 """Without one of these an unknown failure is not related to GPUs. Engines do not name the program of a hook."""
 DISPLAY = re.compile(r"(?:VGA compatible|3D|Display) controller(?: \[03\d\d\])?: (.{1,60})")

@@ -60,7 +60,7 @@ WITHOUT_GSP, GSP_UNAVAILABLE = "open_module_unsupported_gpu", "gsp_not_available
 
 
 class Log(NamedTuple):
-    """A kernel log taken apart: its messages, those of NVIDIA's core and all others as texts, what is found in them."""
+    """A parsed kernel log: its messages, NVIDIA's messages and all others as text, and the events found in them."""
 
     messages: List[LogMessage]
     nvidia: Flat
@@ -93,7 +93,7 @@ def problems(text: str) -> List[Explanation]:
 
 
 def explanations(log: Log) -> List[Explanation]:
-    """The problems of a log in their order; a table's row comes at its own place among those of its severity."""
+    """List the problems of a log by severity, and within one severity in the order of the log."""
     rows = [message_table.explanation(row, address_of(row, log)) for row in complaints(log)]
     found = rows + kernel_events.explanations(log.events)
     place = {entry.code: number for number, entry in enumerate(message_table.table(KERNEL))}

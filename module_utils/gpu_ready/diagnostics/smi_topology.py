@@ -9,7 +9,7 @@ from .text_lines import Line, lines_of
 
 NAME = re.compile(r"^GPU\d{1,3}$")
 CELL = re.compile(r"^(?:X|SYS|NODE|PHB|PXB|PIX|PSB|N/A|NV\d{1,3})$")
-"""Of the matrix of connections (legend of nvidia-smi 384 to 595); those of `topo -p2p` (OK, NS, CNS ...) are others."""
+"""Cells of the connection matrix (legend of nvidia-smi 384 to 595). `topo -p2p` has other values (OK, NS, CNS ...)."""
 
 
 class Topology(NamedTuple):
@@ -93,7 +93,7 @@ def problems(text: str) -> List[Explanation]:
 
 
 def describe_links(found: Topology, gpu: str) -> str:
-    """How many NVLinks a GPU has, next to those of the GPU that has most."""
+    """Compare the NVLinks of a GPU with the GPU that has the most."""
     best = max(found.gpus, key=lambda one: (found.most(one), found.total(one)))
     if found.most(gpu) < found.most(best):
         return "%d to another GPU, %s has %d" % (found.most(gpu), best, found.most(best))

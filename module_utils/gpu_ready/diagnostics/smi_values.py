@@ -52,7 +52,7 @@ def parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
 
 
 def csv_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
-    """The same of a query in csv with a header: "remapped_rows.pending" is remapped_rows/pending."""
+    """Like :func:`row_parts`, for `--format=csv` with a header: "remapped_rows.pending" is remapped_rows/pending."""
     names: List[str] = []
     found: List[Tuple[Optional[str], List[Line]]] = []
     for number, text in lines:

@@ -39,7 +39,7 @@ CUT_BEGINNING = 40
 
 
 class Line(NamedTuple):
-    """A line without colours; ``number`` is that of the pasted text, from 1."""
+    """A line without colours; ``number`` counts the lines of the pasted text, from 1."""
 
     number: int
     text: str
@@ -132,7 +132,7 @@ def lines_of(text: str) -> List[Line]:
 
 @functools.lru_cache(maxsize=2)
 def split_lines(text: str) -> Tuple[Line, ...]:
-    """The lines for :func:`lines_of`, kept: each reader of a kind asks for those of the whole text."""
+    """Split a text for :func:`lines_of`. Cached: every reader of a kind asks for all lines."""
     text = UNSEEN.sub("", ESCAPES.sub("", cut_lines(text))).replace("\u00a0", " ").replace("\r\n", "\n")
     # A string of JSON, as Ansible and journals print a program's output.
     escaped = text.count("\\n") > text.count("\n") + len(LOGGED_NEWLINE.findall(text))
@@ -192,7 +192,7 @@ def flat(text: str) -> Flat:
 
 
 def glued(text: str) -> Flat:
-    """A pasted text whose lines were broken within words, on one line."""
+    """Join the lines of a pasted text that a terminal broke in mid-word."""
     return flatten(lines_of(text), "")
 
 

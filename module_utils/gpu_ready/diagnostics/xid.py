@@ -37,7 +37,7 @@ CLASSES: Dict[str, Dict[str, str]] = messages_data.XID_CLASSES
 class Xid(NamedTuple):
     """One message. ``address``: as ``0000:3b:00``, None where the text has none; ``text``: what follows the number.
 
-    ``instance``: that of MIG, as ``GPU-I:05 GPU-CI:02``. ``switch``: the NVSwitch of an SXid, "" if it is not named.
+    ``instance``: MIG instance, as ``GPU-I:05 GPU-CI:02``. ``switch``: the NVSwitch of an SXid, "" if it is not named.
     """
 
     number: int
@@ -95,10 +95,10 @@ def find(message: str) -> List[Xid]:
 
 
 def parse_xids(text: str, after: float = -1.0) -> List[Xid]:
-    """The messages of a kernel log since the driver was loaded last, without those of a GPU before it was reset.
+    """Parse the messages since the driver was last loaded, for each GPU only those after its last reset.
 
-    ``after``: seconds since boot. Loading the driver initializes every GPU; of a reset the log has only that the GPU
-    requires no action any more.
+    ``after``: seconds since boot. Loading the driver initializes every GPU. The only trace of a reset is the message
+    that the GPU requires no action any more.
     """
     found: List[Xid] = []
     for line in text.splitlines():

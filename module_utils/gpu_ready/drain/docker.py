@@ -70,7 +70,7 @@ def cgroup_lines(host: Host, pid: int) -> List[str]:
 def holds_gpu(host: Host, answer: Dict[str, Any], held: List[str]) -> bool:
     """True if one of the cgroups ``held`` is in a container, an answer of ``GET /containers/ID/json``.
 
-    The container's cgroup is that of the process that docker started. The id alone is not enough: below a unit with
+    The container has the cgroup of the process that docker started. The id alone is not enough: below a unit with
     Delegate= a user makes cgroups of any name (systemd.resource-control(5)).
     """
     identity = str(answer["Id"])
@@ -196,7 +196,7 @@ def stopped_containers(host: Host, path: str) -> Dict[str, StoppedContainer]:
 
 
 def record_containers(host: Host, containers: List[GpuContainer], path: str) -> None:
-    """Record containers before they are stopped, beside those of earlier runs."""
+    """Record containers before they are stopped, in addition to earlier runs' records."""
     known = stopped_containers(host, path)
     for one in containers:
         known.setdefault(one.id, StoppedContainer(one.name, one.paused))

@@ -47,7 +47,7 @@ class KubernetesNode(NamedTuple):
 
 
 class EvictionOptions(NamedTuple):
-    """Options of ``kubectl drain``. ``grace_period``: seconds, -1 for that of the pod."""
+    """Options of ``kubectl drain``. ``grace_period``: seconds, -1 for the pod's own."""
 
     grace_period: int = -1
     delete_emptydir_data: bool = True
@@ -184,7 +184,7 @@ class KubernetesHook(NodeHook):
     def __init__(
         self, kubectl: Kubectl, name: str, options: EvictionOptions = DEFAULT_OPTIONS, seconds: int = 30
     ) -> None:
-        """DrainError if ``name`` cannot be that of a node; kubectl would take one with a dash for an option."""
+        """Raise DrainError if ``name`` cannot be a node; kubectl would take one with a leading dash for an option."""
         if len(name) > LONGEST_NAME or not NODE_NAME.match(name):
             raise DrainError(
                 "gpu_drain_kubernetes_node: %r is not the name of a node. Set it to the name that `kubectl get nodes` "

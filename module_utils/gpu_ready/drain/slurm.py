@@ -109,7 +109,7 @@ class SlurmHook(NodeHook):
     """A node through slurm's programs on this host, in ``directory`` or in PATH."""
 
     def __init__(self, host: Host, name: str, directory: str = "") -> None:
-        """DrainError if ``name`` cannot be that of one node: Slurm takes lists, ranges and ALL for several."""
+        """Raise DrainError if ``name`` cannot be one node: Slurm takes lists, ranges and ALL for several."""
         if not NODE_NAME.match(name) or name.upper() == "ALL":
             raise DrainError(
                 "gpu_drain_slurm_node: %r is not the name of one node. Set it to the name that sinfo shows: letters, "

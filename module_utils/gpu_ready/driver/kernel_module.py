@@ -49,8 +49,8 @@ def loaded_version(host: Host) -> str:
 def is_current(host: Host) -> bool:
     """True if the loaded module is the installed one, by version, flavour and the checksum of its source.
 
-    The kernel shows ``srcversion`` of a loaded module, modinfo that of the file (MODULE_SRCVERSION_ALL). Where one of
-    them has none, they count as different.
+    The kernel shows ``srcversion`` of the loaded module, modinfo that of the file (MODULE_SRCVERSION_ALL). If either is
+    missing, the modules count as different.
     """
     text = host.run(["modinfo", "nvidia"]).out
     installed = nvrm_version.read_modinfo(text)

@@ -33,7 +33,7 @@ class UnitLine(NamedTuple):
 
 
 def parse_unit(text: str) -> List[UnitLine]:
-    """Return the settings of a unit and its drop-ins, as `systemctl cat` shows them, without those of our drop-in."""
+    """Return the settings of a unit and its drop-ins, as `systemctl cat` shows them, without our own drop-in."""
     path, found = "", []
     for line in re.sub(r"\\\n", " ", text).splitlines():
         head = re.match(r"# (/\S+)$", line)

@@ -1,4 +1,4 @@
-"""Whose output a text is, by the words that program always prints: a text is never read as that of another program."""
+"""Recognize the program that printed a text, by words that it always prints, so that no other reader gets the text."""
 
 import re
 from typing import List, NamedTuple, Optional, Pattern

@@ -86,7 +86,7 @@ def read_smi(text: str) -> Dict[str, Any]:
         answer["topology"] = {"text": [INCOMPLETE]}
     if topology:
         answer["topology"] = dict(smi_topology.as_dict(topology), text=smi_topology.describe(topology))
-    if virtual:  # its head is that of the table, its rows are not
+    if virtual:  # it begins like the table of GPUs, but its rows differ
         answer.update(vgpus=virtual, gpus=[], vgpu_host=True)
     return answer
 

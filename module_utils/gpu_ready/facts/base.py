@@ -176,7 +176,7 @@ def kernel_facts(host: Host, running: str) -> KernelFacts:
 
 
 def next_boot(host: Host, images: List[str]) -> Optional[str]:
-    """Return the kernel that GRUB has as its default, else that of the link /vmlinuz (kept by Debian), else the newest.
+    """Return the kernel that GRUB boots by default, else the target of /vmlinuz (kept by Debian), else the newest.
 
     Other boot loaders (systemd-boot, Petitboot) are not supported.
     """

@@ -18,7 +18,7 @@ LISTS = ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 """Above modules-load.d. Of files with one name, the first counts."""
 UNITS = "/etc/systemd/system"
 COMMAND = r"(?m)^Exec(?:StartPre|Start|StartPost)\s*=.*(?:nvidia-modprobe|modprobe\s(?!.*-r\b).*nvidia|/nvidia\S*load)"
-"""Of a unit that loads the module by its name: ours for the device nodes, a site's, that of Amazon's EKS."""
+"""The line of a unit that loads the module by name: our unit for device nodes, a site's own, Amazon EKS's."""
 MOST_LINES = 20
 
 

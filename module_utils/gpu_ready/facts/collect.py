@@ -1,4 +1,4 @@
-"""All facts of a host. Collecting reads files, starts next to no program and changes nothing."""
+"""Collect all facts of a host. Read-only; runs as few programs as possible."""
 
 from typing import Optional, Tuple
 

@@ -204,7 +204,7 @@ def userspace_versions(host: Host, directories: Sequence[str]) -> List[str]:
 
 
 def missing_parts(host: Host, directories: Sequence[str]) -> List[str]:
-    """Return what is missing of that with which programs compute: two libraries and nvidia-smi."""
+    """Return the missing user-space parts: libcuda, libnvidia-ml, nvidia-smi."""
     names = {name for directory in directories for name in host.listdir(directory)}
     found = ["lib%s" % part for part in ("cuda", "nvidia-ml") if not is_library_present(names, "lib%s.so." % part)]
     return found + ([] if host.which("nvidia-smi") else ["nvidia-smi"])
@@ -250,10 +250,10 @@ def dkms_versions(host: Host) -> List[DkmsFacts]:
 
 
 def other_modules(host: Host) -> List[OtherModule]:
-    """Collect what `dkms autoinstall` builds beside the driver: of each module the newest version with AUTOINSTALL.
+    """Collect the modules that `dkms autoinstall` builds besides the driver: the newest version with AUTOINSTALL each.
 
-    The links kernel-KERNEL-ARCH name what is installed. DKMS moves the log of a build that succeeds, and leaves that of
-    one that failed in the directory `build`; its first line names the kernel (autoinstall, _is_module_installed and
+    The links kernel-KERNEL-ARCH name what is installed. DKMS moves the log of a successful build, and leaves the log of
+    a failed one in the directory `build`; its first line names the kernel (autoinstall, _is_module_installed and
     actual_build of dkms 2.8 to 3.4).
     """
     found = []

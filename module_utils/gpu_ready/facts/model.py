@@ -311,7 +311,7 @@ class CudaFacts(NamedTuple):
 class CudnnFacts(NamedTuple):
     """cuDNN of one toolkit: ``version`` by its header, ``package`` by the installed packages for its CUDA major.
 
-    ``recorded``, ``origin`` and ``complete`` are those of our record of an archive; ``missing``: three of its files.
+    ``recorded``, ``origin`` and ``complete`` come from our record of an archive; ``missing``: three of its files.
     """
 
     version: Optional[str] = None
@@ -394,7 +394,7 @@ class DriverVolumeFacts(NamedTuple):
 
 
 class ManifestFacts(NamedTuple):
-    """What gpu-ready added to the host by its manifest; ``keys`` are those of daemon.json."""
+    """What gpu-ready added to the host by its manifest; ``keys`` are keys of daemon.json."""
 
     files: List[str] = []
     directories: List[str] = []
@@ -499,7 +499,7 @@ class EngineFacts(NamedTuple):
 class MonitoringFacts(NamedTuple):
     """Our service that writes metrics. ``files``: text of its files by path; ``program``: digest of the program.
 
-    ``python``: the interpreter of its unit, else that of this call. ``exporter``: the directory that node_exporter
+    ``python``: the interpreter of its unit, else of this call. ``exporter``: the directory that node_exporter
     reads, "" where none is known. ``dcgm``: beginning of the SHA-256 of our files for DCGM's exporter by path;
     ``dcgm_running``: engine and exporter run, asked only where we have such files. ``exporter_runs``: a node_exporter
     runs, also in a container, or something else listens on its port.
@@ -581,8 +581,8 @@ class HealthFacts(NamedTuple):
 class VerifiedFacts(NamedTuple):
     """The record of the last verification. ``gpus`` are UUIDs, ``addresses`` PCI addresses, ``driver`` a version.
 
-    ``origin``, ``repository`` and ``companions`` are those of the driver whose deciding packages have these versions
-    (``origin_of``), with the package sources of this digest (``sources``).
+    ``origin``, ``repository`` and ``companions`` belong to the driver whose deciding packages have the versions in
+    ``origin_of``, with the package sources of the digest in ``sources``.
     ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
     since boot. ``persistent``: GPUs that the persistence daemon had open. ``xids``: of the first release, not used.
     """

@@ -19,7 +19,7 @@ def public_json(facts: Facts) -> Dict[str, object]:
 
 
 def engines_json(facts: EngineFacts) -> Dict[str, object]:
-    """Return the facts as JSON without the texts of files: those of containerd may contain passwords of registries."""
+    """Return the facts as JSON without file contents: containerd's files may contain passwords of registries."""
     engine = dict(
         records.to_json(facts.containerd),
         files=[file.path for file in facts.containerd.files],

@@ -1,7 +1,7 @@
 """The work of a host that a change could stop: processes that hold a GPU, running containers, jobs of Slurm.
 
 Collecting starts nothing: docker is asked only where dockerd runs, because systemd may start it for a request to its
-socket (docker.socket). Names are those of other people: they are cut and cleaned.
+socket (docker.socket). Other people chose these names, so they are shortened and cleaned.
 """
 
 import posixpath
@@ -34,7 +34,7 @@ SLURM_STEP = r"slurmstepd: \[(\d+)"
 SLURM_CGROUP = r"(?m)^(?!.*/user@).*/job_(\d+)(?:/|$)"
 """Not below user@UID.service: there users name cgroups as they like."""
 NODE_EXPORTERS = ("node_exporter", "prometheus-node")
-"""Names of its processes; the second is that of the packages, cut by the kernel."""
+"""Names of its processes; the second is the name in packages, as the kernel truncates it."""
 EXPORTER_UNIT = r".*node[_-]exporter.*\.service$"
 
 

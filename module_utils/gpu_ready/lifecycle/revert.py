@@ -53,7 +53,7 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
 
 
 def purge_packages(host: Host, manager: Manager, names: List[str], recorded: List[str], check: bool) -> List[str]:
-    """Purge those of the packages that are installed and recorded; returns them."""
+    """Purge the packages that are both installed and recorded; return them."""
     installed = manager.installed() if names else {}
     owned = [name for name in names if name in installed and installed[name].state != "not-installed"]
     owned = [name for name in owned if name in recorded]

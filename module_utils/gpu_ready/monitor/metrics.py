@@ -118,7 +118,7 @@ Series = Dict[str, LabelledShare]
 
 
 def build(sample: Sample, old_names: bool = False) -> str:
-    """The text of the file; ``old_names``: also those of the kubelet's metrics that ended with Kubernetes 1.25."""
+    """The text of the file; ``old_names``: also the kubelet's metrics that ended with Kubernetes 1.25."""
     metrics = Metrics(FAMILIES)
     error = sample.nvml.get("error")
     metrics.add("gpu_ready_sample_timestamp_seconds", round(sample.time, 3), {})

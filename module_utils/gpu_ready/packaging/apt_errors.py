@@ -32,8 +32,8 @@ def explain_failure(
 ) -> str:
     """Message with cause and remedy for an apt-get or dpkg call that failed.
 
-    ``policies`` and ``pins`` are those of the packages of :func:`apt_policy.find_names`. Without them the message of a
-    package without a candidate names all causes.
+    ``policies`` and ``pins`` are for the packages that :func:`apt_policy.find_names` returns. Without them, the message
+    for a package without a candidate names all causes.
     """
     text = cut_lines(answer.out + "\n" + answer.err)
     errors = [line[2:].strip() for line in text.splitlines() if re.match(r"[EW]: ", line)]

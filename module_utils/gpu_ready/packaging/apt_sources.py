@@ -27,7 +27,7 @@ class SourceEntry(NamedTuple):
 
 
 def distribution_entries(entries: Sequence[SourceEntry], codename: str) -> List[SourceEntry]:
-    """The entries of the distribution's own archive; components may be in entries of their own beside that of main."""
+    """Return the entries of the distribution's own archive. Components may have entries apart from main's."""
     main = [entry for entry in entries if is_main_entry(entry, codename)]
     return [entry for entry in entries if entry.enabled and any(shares_suite(entry, one) for one in main)]
 

@@ -30,7 +30,7 @@ def crc24(data: bytes) -> int:
 def fingerprint_by_checksum(data: bytes, sha256: str) -> str:
     """Fingerprint of the only key in an armoured file whose checksum is pinned.
 
-    The checksum is that of the text without its ``Version:`` lines, which programs write as they like.
+    The checksum covers the text without its ``Version:`` lines, which programs write as they like.
     """
     lines = [line for line in data.splitlines(True) if not line.startswith(b"Version")]
     found = hashlib.sha256(b"".join(lines)).hexdigest()

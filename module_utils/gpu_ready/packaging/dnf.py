@@ -69,13 +69,13 @@ class Dnf(Manager):
         self.pending = pending
         self.extra_options = []  # type: List[str]
         self.skipped = []  # type: List[str]
-        """Repositories of others that failed; later calls of this run do not ask them again."""
+        """Third-party repositories that failed; later calls of this run skip them."""
         self.recorded = None  # type: Optional[Dict[str, Dict[str, Any]]]
         self.program, self.form = find_program(host)
 
     @property
     def adopted(self) -> Dict[str, Dict[str, Any]]:
-        """The sections of others that serve what we need, with the pinned key that our calls give them."""
+        """Third-party repository sections that gpu-ready uses, with the pinned key passed to dnf."""
         if self.recorded is None:
             self.recorded = manifest.collect(self.host).get("adopted", {})
         return self.recorded

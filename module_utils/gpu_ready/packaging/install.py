@@ -80,7 +80,7 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
     try:
         specs = choose_specs(manager, request, before, check)
         if check and streams_before:
-            # Only an enabled stream shows its packages: a simulation would describe those of another one.
+            # Only an enabled stream shows its packages: a simulation would describe another stream's.
             missing = missing_packages(before, specs)
             result["installed"].update({spec.name: spec.version or "any" for spec in missing})
             result["removed"] += [name for name in request.remove if is_installed(before, name)]

@@ -20,16 +20,16 @@ def split_list(text: str) -> List[str]:
 
 
 def is_same_repository(location: str, identity: str, url: str) -> bool:
-    """True if a location is that of a repository: of its URL (perhaps a mirror's), or of the vendor's lists of mirrors.
+    """True if a location belongs to a repository: its URL (perhaps a mirror's), or one of the vendor's mirror lists.
 
-    Lists of mirrors have more parameters than the catalog names (``also``).
+    Mirror lists have more parameters than the catalog names (``also``).
     """
     also = catalog.repository(identity).get("also") or []
     return location == url_location(url) or any(location.startswith(url_location(one)) for one in also)
 
 
 def is_catalog_repository(location: str) -> bool:
-    """True if a location is that of a repository of the catalog, at its vendor or below the URL of a mirror."""
+    """True if a location belongs to a repository of the catalog, at its vendor or below the URL of a mirror."""
     return any(
         location == vendor or location.endswith("/" + vendor) or is_same_repository(location, identity, data["url"])
         for identity, data in catalog.repositories().items()

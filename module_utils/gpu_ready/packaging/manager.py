@@ -192,7 +192,7 @@ def describe_stopped_call(answer: Result) -> str:
 def find_dkms_failure(what: str, text: str) -> Optional[str]:
     """Message for a DKMS build that failed, None where the text reports none. The log that it names has the cause.
 
-    New headers make DKMS build all modules of a host. Where only those of others fail, the message names one.
+    New headers make DKMS build all modules of a host. If only third-party modules fail, the message names one.
     """
     match = find_dkms_build(text)
     if match is None or is_driver_build(match):

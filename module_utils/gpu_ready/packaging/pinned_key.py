@@ -73,10 +73,10 @@ def split_components(data: bytes) -> Iterator[List[Packet]]:
 
 
 def is_bound(primary: Packet, component: List[Packet], fingerprint: str) -> bool:
-    """True if a signature behind the subkey is that of the primary key.
+    """True if a signature after the subkey was made by the primary key.
 
-    That of an RSA key is verified. Of other keys the named issuer counts: programs that know such algorithms verify
-    bindings themselves.
+    RSA signatures are verified. For other algorithms the named issuer counts: programs that support them verify the
+    binding themselves.
     """
     subkey = component[0]
     for packet in component[1:]:

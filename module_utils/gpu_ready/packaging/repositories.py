@@ -44,8 +44,8 @@ class Request(NamedTuple):
 class Edits(NamedTuple):
     """New content by path, and why it differs.
 
-    ``component_files`` get components of ``codename``; ``sections`` are enabled, by .repo file; ``repositories`` are
-    those of which a file changes.
+    ``component_files`` get components of ``codename``; ``sections`` are enabled, by .repo file; ``repositories`` have
+    at least one file that changes.
     """
 
     files: Dict[str, bytes]

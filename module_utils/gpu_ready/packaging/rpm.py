@@ -173,9 +173,9 @@ def parse_locks(text: str) -> List[str]:
 
 
 def parse_locks_toml(text: str) -> List[str]:
-    """Parse versionlock.toml of dnf5: the names of packages with a condition that allows, not excludes, a version.
+    """Parse dnf5's versionlock.toml: return the packages with a condition that allows, not excludes, a version.
 
-    The file is written by a program, one key a line: this is no TOML parser, which Python 3.6 has not.
+    dnf5 writes one key per line, so a line parser is enough (tomllib needs Python 3.11).
     """
     found = set()
     name: Optional[str] = None

@@ -46,7 +46,7 @@ class PinnedFile(NamedTuple):
 def find_pinned_key(host: Host, path: str) -> Optional[str]:
     """The file of the pinned key with which the RPM at ``path`` must be signed.
 
-    None for files of repositories whose key gpu-ready does not pin, such as those of the distribution.
+    None for files of repositories whose key gpu-ready does not pin, such as the distribution's.
     """
     sections = read_pinned_keys(host)
     cached = CACHED.match(path)
@@ -59,7 +59,7 @@ def find_pinned_key(host: Host, path: str) -> Optional[str]:
 
 
 def read_pinned_keys(host: Host) -> Dict[str, str]:
-    """Files of pinned keys by section: of our repositories, and of those of others that we use with a pinned key."""
+    """Files of pinned keys by section: for our repositories and for third-party ones that we use with a pinned key."""
     found = {}
     for name in sorted(host.listdir(yum_repos.DIRECTORY)):
         if name.startswith(OWN) and name.endswith(".repo"):

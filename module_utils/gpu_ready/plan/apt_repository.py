@@ -41,7 +41,7 @@ def find_entries(facts: Facts, repository: RepositoryRequest) -> List[ServingEnt
 
 
 def signer_problem(apt: AptFacts, entry: apt_entries.AptEntry, repository: RepositoryRequest) -> str:
-    """Return why the signatures of an entry are not those of the pinned key, "" where they are."""
+    """Return why an entry is not verified with the pinned key; "" if it is."""
     if entry.path == repository.list:
         return ""  # written with the pinned key; is_configured checks the keyring
     if entry.trusted:

@@ -71,7 +71,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     """Plan one host. The same input gives the same plan; a whole host has the same one under --check (``check``).
 
     ``drains``: how the host is drained before the plan is carried out (values of gpu_upgrade_drain). ``part``: one of
-    parts.PARTS, whose settings are those of parts.own_variables; "" for the whole host.
+    parts.PARTS, with the settings that parts.own_variables returns; "" for the whole host.
     """
     settings = parts.part_settings(settings, facts, part)
     managed = managed_host(facts.base.managed_by, always=True)

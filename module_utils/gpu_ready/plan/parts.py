@@ -66,9 +66,7 @@ def own_variables(given: Mapping[str, object], part: str) -> Dict[str, object]:
 
 
 def part_settings(settings: Settings, facts: Facts, part: str) -> Settings:
-    """Return the settings with the driver that toolkits and the container runtime have to fit.
-
-    That of the host; on a host without one, the branch or version that the operator names for it.
+    """Fix the driver that CUDA and the container runtime must match: the installed one, else the one requested.
     """
     named = settings.nvidia_driver_branch or settings.nvidia_driver_version
     if part not in (CUDA, CUDNN, RUNTIME) or (named and driver_missing(facts)):

@@ -39,7 +39,7 @@ ALLOW = "set gpu_ready_reboot_ok to true, or leave the host out with gpu_upgrade
 
 
 class RollbackSettings(NamedTuple):
-    """The settings that restore a driver. The operator's installer is that of the other driver."""
+    """The settings that restore a driver, without the operator's installer, which is for the new driver."""
 
     nvidia_driver_source: str
     nvidia_driver_version: str
@@ -55,7 +55,7 @@ class UpgradeStatus(NamedTuple):
     """``state``: current, due or refused. ``opened``: the last upgrade is unfinished. ``way``: live, reboot or none.
 
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
-    ``back``: the settings that restore the recorded driver. ``installer``: that of an installed .run driver.
+    ``back``: the settings that restore the recorded driver. ``installer``: the file of an installed .run driver.
     ``drained``: by an earlier run.
     """
 

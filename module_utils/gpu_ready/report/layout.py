@@ -39,7 +39,7 @@ def natural_order(name: str) -> List[Tuple[int, int, str]]:
 
 
 def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[str]]:
-    """The rows of a table from those of the hosts, each with whether the host is in a good state.
+    """Return the rows of a table from (whether the host is in a good state, its cells) per host.
 
     One row per host; of more than :data:`EACH` hosts one row for all with the same cells, good ones last, the largest
     groups where there are too many. The first cell of a row is the name. ``rest``: where the other rows are; without it
@@ -125,7 +125,7 @@ def shortened(text: str, most: int = LONGEST_CELL) -> str:
 
 
 def widths(lines: List[List[str]], width: int, columns: Columns) -> List[int]:
-    """Width of each column: that of its text, reduced from the widest column on until the table fits.
+    """Return the width of each column: the width of its text, reduced from the widest column on until the table fits.
 
     The first one is reduced last: whatever hosts answer, their names can be read and searched for.
     """

@@ -19,9 +19,9 @@ def advance(
     """The journal after a phase began. ``driver`` is installed, ``now`` is in seconds since 1970.
 
     The previous driver is recorded where a host's new upgrade begins, which is its drain, and kept by a run that
-    resumes. A host that is only prepared keeps that of its last upgrade: the rollout may never reach it, and then that
-    is what a rollback restores. The clock starts with the drain and is not restarted by a run that resumes.
-    ``touched`` of a resumed drain is that of the run before.
+    resumes. A host that is only prepared keeps the previous driver of its last upgrade: the rollout may never reach
+    it, and then a rollback restores that driver. The clock starts with the drain and is not restarted by a run that
+    resumes. ``touched`` of a resumed drain keeps its value.
     ``rollout``: the number of this rollout; 0 keeps the recorded one.
     """
     found = journal or UpgradeJournal(phase="")

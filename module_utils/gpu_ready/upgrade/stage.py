@@ -1,7 +1,7 @@
 """Download what an upgrade and its rollback install, before anything changes.
 
-Packages are in the package manager's cache afterwards, NVIDIA's installers in gpu-ready's directory. The simulation is
-that of the real installation, with the pin of the new version in place of the present one, so that the cache holds what
+Packages are in the package manager's cache afterwards, NVIDIA's installers in gpu-ready's directory. The simulation
+equals the real installation, with the pin of the new version in place of the present one, so that the cache holds what
 the installation will take. Nothing is installed, removed or configured.
 """
 
@@ -49,7 +49,7 @@ class StageRequest(NamedTuple):
 
 
 class StagedPackages(NamedTuple):
-    """Packages in the cache as ``name=version``: those of the upgrade, and those of its rollback."""
+    """Packages in the cache as ``name=version``: for the upgrade and for its rollback."""
 
     coming: List[str]
     kept: List[str]

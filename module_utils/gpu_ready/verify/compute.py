@@ -227,7 +227,7 @@ def check(
 ) -> List[Check]:
     """Judge a run: each of ``gpus`` has to compute correctly. ``mig``: UUIDs of GPUs with MIG enabled.
 
-    ``host``: the run on the host, for that of a container.
+    ``host``: the result on the host, if this is the run in a container.
     """
     name = "compute" + place
     expected = "every GPU computes"

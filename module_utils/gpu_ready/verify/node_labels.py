@@ -119,7 +119,7 @@ class LabelledNode(NamedTuple):
 
 
 def collect(host: Host, sharing: Sharing) -> LabelledNode:
-    """Labels and GPUs of this host. GpuReadyError where its GPUs are not those of a good verification of this boot."""
+    """Return labels and GPUs of this host. GpuReadyError unless this boot was verified with exactly these GPUs."""
     record = verified.collect(host)
     boot = (host.read("/proc/sys/kernel/random/boot_id") or "").strip()
     gpus = read_gpus(host)

@@ -74,7 +74,7 @@ def driver_cuda(driver: str) -> Optional[str]:
 
 
 def check(variables: Mapping[str, str], driver: Optional[str], cuda: Optional[str], mode: Optional[str]) -> List[Check]:
-    """Judge the requirements in an image's ``variables``; ``cuda``: of libcuda, else that of the driver's branch.
+    """Judge the requirements in an image's ``variables``; ``cuda``: version of libcuda, else of the driver's branch.
 
     Only the mode ``toolkit`` enforces them.
     """

@@ -42,7 +42,7 @@ class Verification(NamedTuple):
 
     @property
     def container(self) -> Optional[nvml.NvmlResult]:
-        """Docker's answer, else that of another engine."""
+        """Docker's answer, else another engine's."""
         found = self.evidence.containers
         return found.get(engines.DOCKER) or next(iter(found.values()), None)
 

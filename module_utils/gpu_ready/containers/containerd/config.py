@@ -20,7 +20,7 @@ SOCKET = "/run/containerd/containerd.sock"
 NONE = "none"
 """The mode of a containerd that is no longer configured for GPUs."""
 RESTART_MARK = "containerd-restart.json"
-"""Written before the files; facts compare its age with that of containerd's socket."""
+"""Written before the files; facts compare its age with the age of containerd's socket."""
 
 Path = Tuple[str, ...]
 KeyValues = List[Tuple[Path, Any]]

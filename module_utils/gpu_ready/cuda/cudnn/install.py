@@ -1,7 +1,8 @@
 """Install a cuDNN archive in a CUDA toolkit, repair it, replace it by another, remove it: file by file.
 
 The order makes a killed run repairable: the archive is fetched and verified, once for all toolkits, and unpacked in the
-toolkit's directory; our record lists every file to be installed (``complete`` false) and those of the previous version;
+toolkit's directory; our record lists every file to be installed (``complete`` false) and every file of the previous
+version;
 each file is renamed to its target, the header with the version last; files of the previous version are deleted; the
 record becomes complete.
 """
@@ -82,7 +83,7 @@ def _is_ours(path: str, content: str) -> bool:
 
 @contextlib.contextmanager
 def archive_directory(paths: CudnnPaths) -> Iterator[str]:
-    """A temporary directory for archives, with a lock against other runs; also deletes that of a killed run."""
+    """A temporary directory for archives, locked against other runs; deletes what a killed run left."""
     os.makedirs(paths.records, mode=0o755, exist_ok=True)
     with hold_lock("cudnn"):
         work_directories.delete_leftover_directories(paths.records, ARCHIVES)
@@ -99,8 +100,8 @@ def install_archive(
     """Install one cuDNN and return its full version. Raises CudnnError.
 
     ``refresh`` updates the dynamic linker's cache and flushes it to the disk; it is called before the record becomes
-    complete, so that the next run repeats a failed one. ``directory`` is that of :func:`archive_directory`: an archive
-    in it is not fetched again.
+    complete, so that the next run repeats a failed one. ``directory`` comes from
+    :func:`archive_directory`: an archive in it is not fetched again.
     """
     libraries = os.path.realpath(os.path.join(install.cuda_path, "lib64"))
     headers = os.path.realpath(os.path.join(install.cuda_path, "include"))
@@ -178,7 +179,7 @@ def _files_of_other_toolkits(toolkit: str, paths: CudnnPaths) -> Set[str]:
 
 
 def _remove_empty_directories(installed: Iterable[str]) -> None:
-    """Remove empty directories: those of the licence, and all of a toolkit that was removed before its cuDNN."""
+    """Remove empty directories of the licence, and of a toolkit that was removed before its cuDNN."""
     for path in sorted(installed):
         directories = [os.path.dirname(path)]
         while directories[-1] != "/" and not cuda.version_of_directory(os.path.basename(directories[-1])):

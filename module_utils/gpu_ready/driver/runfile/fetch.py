@@ -142,7 +142,7 @@ def fetch_file(source: InstallerSource, directory: str, limits: RunfileLimits, u
 
 
 def expected_checksum(source: InstallerSource, name: str, directory: str, limits: RunfileLimits) -> Checksum:
-    """The given checksum, else that of a list on the server; an empty digest if there is neither."""
+    """Return the given checksum, else the one in a list on the server; an empty digest if there is neither."""
     url = source.sha256_url or source.md5_url
     if source.sha256 or not url:
         return Checksum("sha256", source.sha256.lower())

@@ -30,7 +30,7 @@ def error_lines(text: str, limit: int = 4) -> List[str]:
 def explain_failure(log: str, output: str, causes: Optional[List[Tuple[str, str, str, str]]] = None) -> Explanation:
     """Explain a failed run; ``detail`` quotes the lines that report the cause.
 
-    The log comes first: the output repeats it, or replaces it where there is none. ``causes`` are those of another
+    The log comes first: the output repeats it, or replaces it if there is none. ``causes`` are patterns for another
     installer: (code, pattern, cause, remedy), causes before consequences.
     """
     from ...diagnostics import messages

@@ -40,7 +40,7 @@ def plan_packages(manager: Manager, recorded: Dict[str, Dict[str, Any]]) -> Pack
 def find_removable(
     manager: Manager, accepted: List[str], names: List[str], needed: Dict[str, str], ours: List[str]
 ) -> List[str]:
-    """``accepted`` and those of ``names`` that can be removed with them; adds the rest to ``needed``, with the reason.
+    """Return ``accepted`` and the ``names`` that can be removed with them; add the rest to ``needed``, with the reason.
 
     The package manager is asked about halves, as it alone knows what else would satisfy a dependency.
     """

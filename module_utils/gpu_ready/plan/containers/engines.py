@@ -1,4 +1,4 @@
-"""Engines beside docker: podman uses a CDI specification, those of Kubernetes the toolkit's runtime or CDI."""
+"""Engines besides docker: podman uses a CDI specification, Kubernetes engines the toolkit's runtime or CDI."""
 
 from typing import List, Tuple
 

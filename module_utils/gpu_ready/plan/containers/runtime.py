@@ -254,7 +254,7 @@ def foreign_volume() -> Refusal:
 def configure(
     facts: Facts, settings: Settings, access: str, reasons: List[ActivationReason], migrating: bool
 ) -> Tuple[Optional[Step], List[Refusal]]:
-    """Return the step for daemon.json; it follows that of docker_engine, whose options count as written."""
+    """Return the step for daemon.json. It runs after docker_engine's step, whose options count as already written."""
     engine = facts.docker
     default = settings.nvidia_container_runtime_default
     options = docker_options.requested_options(facts, settings)

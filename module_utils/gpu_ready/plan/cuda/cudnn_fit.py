@@ -39,7 +39,7 @@ def requested_version(settings: Settings) -> str:
 
 
 def find_targets(facts: Facts, settings: Settings, choices: Choices) -> Tuple[List[CudnnTarget], List[Refusal]]:
-    """Return the toolkits of the plan and of the host, or those of them that ``cudnn_toolkits`` lists."""
+    """Return the planned and installed toolkits, limited to ``cudnn_toolkits`` if that is set."""
     chosen = {one.version: one.path for one in (choices.cuda.toolkits if choices.cuda else [])}
     removed = settings.cuda_toolkit_remove
     installed = {one.version: one.path for one in cuda.complete_toolkits(facts) if one.version not in removed}

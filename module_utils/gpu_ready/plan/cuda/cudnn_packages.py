@@ -247,7 +247,7 @@ def _adds_repository(facts: Facts, choices: Choices) -> bool:
 
 
 def _shadows(facts: Facts, target: CudnnTarget) -> bool:
-    """Return whether programs find a copied cuDNN in the toolkit's directory before that of the packages."""
+    """Return whether programs find a cuDNN copied into the toolkit's directory before the packaged one."""
     found = facts.cudnn.get(target.version)
     return found is not None and bool(found.version) and not found.recorded
 

@@ -64,7 +64,7 @@ def needed_action(facts: Facts, driver: DriverChoice) -> Tuple[Optional[str], st
     if loaded is None:
         nouveau = facts.base.nouveau
         if nouveau.bound:
-            return "reboot", "%s drives the GPU at %s and cannot be taken off a running system" % (
+            return "reboot", "%s is bound to the GPU at %s and can only be unbound by a reboot" % (
                 nouveau.name or "nouveau", ", ".join(nouveau.bound),
             )  # fmt: skip
         return "load", "no NVIDIA module is loaded"
@@ -96,10 +96,10 @@ def is_chosen(module: ModuleFacts, driver: DriverChoice) -> bool:
 
 
 def blocking_processes(facts: Facts, in_pods: bool = False) -> List[str]:
-    """Return the processes that hold the module and are no service that a live reload stops, each as "42 (python3)".
+    """Return the processes that hold the module and that a live reload does not stop, each as "42 (python3)".
 
-    The same program in a container is no unit of systemd, so nothing stops it: a DCGM exporter of Kubernetes.
-    ``in_pods``: only those of pods.
+    A live reload stops systemd units. The same program in a container, such as a DCGM exporter of Kubernetes, is none.
+    ``in_pods``: only processes in pods.
     """
     pods = {one.name for one in facts.work.containers if one.pod}
     return [

@@ -88,7 +88,7 @@ def contradicting_packages(facts: Facts, driver: DriverChoice, data: Distributio
 
 
 def exact_packages(facts: Facts, request: DriverRequest) -> Dict[str, str]:
-    """Return the exactly requested packages, without those of kernels that were removed since."""
+    """Return the exactly requested packages, except those for kernels that were removed since."""
     kernels = facts.base.kernel.installed
     return {
         name: version

@@ -88,7 +88,7 @@ def pairs_of_gpu(device: str) -> FrozenSet[Pair]:
 
 
 def requested_pairs(device: str, request: DriverRequest) -> FrozenSet[Pair]:
-    """Return the same. For a device that is not in the catalog an explicit branch counts."""
+    """Like :func:`pairs_of_gpu`, but accepts a requested branch for a device that the catalog does not list."""
     if catalog.gpu(device) is None and request.branch is not None:
         known = catalog.branch(request.branch)
         made = known.flavours if known is not None else (OPEN,)
@@ -169,8 +169,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
             if is_installed(facts, data, candidate):
                 return [candidate]
             found.append(candidate)
-    # Last comes what the kernel would reject, before it an ended branch, before that a proprietary module where an open
-    # one is possible.
+    # Best first: accepted by the kernel, maintained branch, open module where possible, keeps packages for one kernel.
     found.sort(
         key=lambda one: (
             not is_trusted(facts, data, one),
@@ -195,7 +194,7 @@ def has_kernel_packages(facts: Facts) -> bool:
 
 
 def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
-    """True if a branch has ended and its source is not that of the installed driver, which is kept."""
+    """True if a branch has ended and the installed driver, which is kept, came from another source."""
     return catalog.has_ended(candidate.branch) and candidate.source != facts.driver.origin
 
 
@@ -213,7 +212,7 @@ def recorded_candidate(request: DriverRequest, data: Distribution) -> Optional[C
 
 
 def has_flavour(branch: int, flavour: str) -> bool:
-    """True if a branch has a flavour of the kernel module; newer branches than the catalog's have those of its last."""
+    """True if a branch has a flavour of the kernel module. Unknown newer branches have those of the last known one."""
     last = catalog.branches()[-1]
     known = catalog.branch(branch) or (last if branch > last.number else None)
     return known is None or flavour in known.flavours

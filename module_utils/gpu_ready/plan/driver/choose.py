@@ -146,7 +146,7 @@ def exact_names(
 def installer(settings: Settings, version: Optional[str], branch: Optional[int], entry: DriverSource) -> InstallerFile:
     """Return the operator's installer, else NVIDIA's newest of the branch.
 
-    Without nvidia_driver_version, the version is that of the file only: an installed driver of the branch stays.
+    Without nvidia_driver_version, the version only names the file: an installed driver of the branch stays.
     """
     given = settings.nvidia_driver_runfile
     checksum = settings.nvidia_driver_runfile_sha256.lower()
@@ -159,7 +159,7 @@ def installer(settings: Settings, version: Optional[str], branch: Optional[int],
 
 
 def earlier_installer(facts: Facts, settings: Settings, version: str) -> Optional[InstallerFile]:
-    """Return the installer of another version, such as that of the installed driver; None if there is none.
+    """Return the installer of another version, such as the installed one; None if there is none.
 
     If the operator gave a file, the other one is expected beside it, with its own version in its name. Else it is
     NVIDIA's.

@@ -54,7 +54,7 @@ class DetectParams(NamedTuple):
 
 
 class RemovePackagesParams(NamedTuple):
-    """Packages to remove, and those of them whose hold is released first."""
+    """Packages to remove, and the ones among them whose hold is released first."""
 
     packages: List[str]
     unhold: List[str]

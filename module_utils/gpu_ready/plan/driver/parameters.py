@@ -17,7 +17,7 @@ from .model import ModprobeParams
 
 PATH = "/etc/modprobe.d/zz-gpu-ready-nvidia.conf"
 PACKAGED = ("/usr/", "/lib/")
-"""Files of packages are below these directories; those of the host's administrator are in /etc and /run."""
+"""Packages install files below these directories; the administrator's files are in /etc and /run."""
 LINE = r"(?m)^[ \t]*options[ \t]+nvidia(?:[-_](?:current|tesla|legacy)[\w-]*)?[ \t]+((?:\\\n|.)*)"
 """Of Debian's modules with names of their own too. A backslash at its end continues a line."""
 SETTING = r"(?<!\S)NVreg_(\w+)=(\"[^\"\n]*\"|\S*)"

@@ -135,7 +135,7 @@ def next_kernel_steps(facts: Facts) -> List[Step]:
     """Return the step that builds the module for the kernel that boots next, if it was installed without headers.
 
     DKMS builds by itself when a kernel is installed with its headers. The headers of one kernel, which the driver was
-    built with, do not cause those of others to be installed.
+    built with, do not pull in the headers of other kernels.
     """
     kernel = facts.driver.kernel_without_module
     disk = facts.driver.on_disk
@@ -161,7 +161,7 @@ def headers_packages(data: Distribution, kernel: str, installed: Dict[str, str])
 
 
 def package_of_kernel(names: List[str], kernel: str, installed: Dict[str, str]) -> str:
-    """Return which of these packages a kernel is from: an installed one, of several that of its series (6.1)."""
+    """Return the package that a kernel is from: an installed one, if there are several the one of its series (6.1)."""
     version_of = {name: installed.get(name + "-core") or installed.get(name) for name in names}
     found = [name for name in names if version_of[name]]
     series = [name for name in found if str(version_of[name]).split(".")[:2] == kernel.split(".")[:2]]
@@ -304,7 +304,7 @@ def extension_step(facts: Facts, driver: DriverChoice) -> Step:
 
 
 def installed_parts(facts: Facts) -> List[str]:
-    """Return the packages of the installed driver to hold: all but those of one kernel, which go with it."""
+    """Return the packages of the installed driver to hold: all but those for one kernel, which are removed with it."""
     kernels = [*facts.base.kernel.installed, facts.base.kernel.running]
     return sorted(
         name
@@ -408,7 +408,7 @@ def rebuild(facts: Facts, driver: DriverChoice) -> Optional[NextKernelParams]:
 
 
 def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
-    """Return the packages to remove: all of a foreign driver, else those of another branch, flavour or kind.
+    """Return the packages to remove: all packages of a foreign driver, else those of another branch, flavour or kind.
 
     Not all of them conflict by their package metadata, but two modules for one kernel, or two branches of libraries,
     do not work.

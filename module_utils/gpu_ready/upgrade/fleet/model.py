@@ -21,7 +21,7 @@ class HostUpgrade(NamedTuple):
     """What an upgrade would do with a host.
 
     ``state``: current, due, refused, unasked (refused without facts), or "" for a host without an answer.
-    ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` are those of its journal;
+    ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` come from its journal;
     ``rollback``: the journal names a driver to roll back to.
     ``drained``: an earlier run left it so. ``failure``: why there is no answer.
     """

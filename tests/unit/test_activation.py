@@ -31,7 +31,7 @@ def host(loaded: str | None, disk: str = "535.261.03") -> Facts:
 
 def decide(facts: Facts, mode: str = "auto", **chosen: Any) -> Any:
     settings = Settings(**{**DEFAULTS, "gpu_ready_activation": mode})
-    return activation.decide(facts, settings, Choices(driver=CHOSEN._replace(**chosen)))
+    return activation.plan_activation(facts, settings, Choices(driver=CHOSEN._replace(**chosen)))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_pods_of_daemon_sets_are_restarted_instead_of_the_host(
     facts = having(host("535.104.05"), engines={"kubernetes": {"kind": "kubeadm", "unit": kubelet}})
     facts = facts._replace(work=WorkFacts(processes, [POD]))
     settings = Settings(**{**DEFAULTS, "gpu_ready_activation": "auto"})
-    (step,) = activation.decide(facts, settings, Choices(driver=CHOSEN), drains).steps
+    (step,) = activation.plan_activation(facts, settings, Choices(driver=CHOSEN), drains).steps
     assert isinstance(step.params, ActivateParams)
     assert (step.params.action, step.params.kubelet) == (action, restarted)
     assert ("are restarted: PID 7" in step.why) == bool(restarted and processes)

@@ -46,7 +46,7 @@ def decide(
 ) -> Decision[None]:
     info = EngineInfo("28.5.1", ["runc"], "runc", live_restore, (), "systemd", len(found.containers))
     facts = having(bare(T4), docker={"info": info}, engines={"containerd": {"keeps_containers": kept}}, work=found)
-    return in_use.decide(facts, settings(**given), list(steps), drains)
+    return in_use.check_running_work(facts, settings(**given), list(steps), drains)
 
 
 ALL = work(TRAIN, WEB, POD, processes=(PYTHON, DAEMON), jobs=["614"])

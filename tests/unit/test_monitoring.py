@@ -16,7 +16,7 @@ from gpu_ready.lifecycle import audit, monitoring, uninstall, variables
 from gpu_ready.lifecycle.removal import written_files
 from gpu_ready.lifecycle.removal.context import Removal
 from gpu_ready.plan import compose
-from gpu_ready.plan import monitoring as plan_monitoring
+from gpu_ready.plan.monitoring import plan_monitoring
 from gpu_ready.system import monitoring_files as files
 
 from tests.unit import hosts
@@ -37,7 +37,7 @@ def ready(**monitoring_facts: Any) -> Facts:
 
 
 def decide(host: Facts, **given: Any) -> Any:
-    return plan_monitoring.decide(host, settings(**{"gpu_monitoring": ["textfile"], **given}))
+    return plan_monitoring(host, settings(**{"gpu_monitoring": ["textfile"], **given}))
 
 
 def installed(host: Facts, **given: Any) -> Facts:
@@ -49,7 +49,7 @@ def installed(host: Facts, **given: Any) -> Facts:
 
 
 def test_nothing_is_planned_unless_it_is_asked_for() -> None:
-    assert plan_monitoring.decide(ready(), settings()).steps == []
+    assert plan_monitoring(ready(), settings()).steps == []
 
 
 def test_the_step_comes_last_needs_no_verification_and_is_done_once() -> None:
@@ -89,7 +89,7 @@ def test_systemd_reads_no_units_while_containers_have_gpus() -> None:
 
 
 def test_without_the_setting_the_service_is_removed() -> None:
-    steps = plan_monitoring.decide(installed(ready()), settings()).steps
+    steps = plan_monitoring(installed(ready()), settings()).steps
     assert [step.id for step in steps] == ["gpu_monitoring.remove"]
 
 

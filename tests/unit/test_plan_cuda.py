@@ -8,7 +8,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda import profile
 from gpu_ready.cuda import toolkit as cuda
 from gpu_ready.facts.model import CudaFacts, Facts, ToolkitFacts
-from gpu_ready.plan.cuda import choose as room
+from gpu_ready.plan.cuda import choose
 from gpu_ready.plan.model import CudaChoice, Decision
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,16 +37,16 @@ def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> 
 
 def test_a_card_passed_to_a_virtual_machine_does_not_limit_toolkits() -> None:
     facts = host(V100, T4, distro="ubuntu2404")
-    assert set(room.gpus_by_compute(facts)) == {"7.0", "7.5"}
+    assert set(choose.gpus_by_compute(facts)) == {"7.0", "7.5"}
     first, second = facts.base.gpus
     facts = having(facts, base={"gpus": [first._replace(driver="vfio-pci"), second]})
-    assert set(room.gpus_by_compute(facts)) == {"7.5"}
+    assert set(choose.gpus_by_compute(facts)) == {"7.5"}
     assert not decide(facts, 580, "13.0").refusals
 
 
 def decide(facts: Facts, branch: int, *requested: str, **given: Any) -> Any:
     values = {"cuda_toolkit_versions": list(requested), **given}
-    return room.decide(facts, settings(**values), driver_choice(branch))
+    return choose.plan_cuda(facts, settings(**values), driver_choice(branch))
 
 
 def ids(decided: Decision[CudaChoice]) -> list[str]:
@@ -76,7 +76,7 @@ def test_the_default_is_the_newest_that_driver_and_oldest_gpu_allow(
     known = [toolkit.version for toolkit in catalog.toolkits()]
     below = [v for v in known if newest_below is None or versions.compare(v, newest_below) < 0]
     assert (
-        room.supported_toolkits(host(*devices), room.driver_version(host(*devices), driver_choice(branch)))[-1:]
+        choose.supported_toolkits(host(*devices), choose.driver_version(host(*devices), driver_choice(branch)))[-1:]
         == below[-1:]
     )
 
@@ -155,7 +155,7 @@ def test_a_driver_from_the_same_repository_adds_it() -> None:
     given_settings = settings(cuda_toolkit_versions=["12.9"])
     for satisfied in (False, True):
         choices = driver_choice(580, source="cuda_repo", satisfied=satisfied)
-        assert ("cuda_toolkit.repository" in ids(room.decide(facts, given_settings, choices))) is satisfied
+        assert ("cuda_toolkit.repository" in ids(choose.plan_cuda(facts, given_settings, choices))) is satisfied
 
 
 def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
@@ -412,7 +412,7 @@ def test_a_toolkit_to_remove_is_never_chosen() -> None:
 )
 def test_a_toolkit_requested_and_to_be_removed_is_a_contradiction(given_settings: dict[str, Any]) -> None:
     values = settings(**given_settings, cuda_toolkit_remove=["12.4"])
-    (refusal,) = room.decide(host(T4, toolkits={"12.4.1": "package"}), values, driver_choice(580)).refusals
+    (refusal,) = choose.plan_cuda(host(T4, toolkits={"12.4.1": "package"}), values, driver_choice(580)).refusals
     assert refusal.code == "cuda_contradiction"
     assert "12.4 is in cuda_toolkit_remove and in" in refusal.message
 
@@ -525,7 +525,7 @@ def test_a_plan_suits_its_host_and_once_executed_there_is_nothing_to_do(
         assert decided.steps == []
         assert all(refusal.message and refusal.remedy for refusal in decided.refusals)
         return
-    fitting = room.supported_toolkits(facts, room.driver_version(facts, driver_choice(branch)))
+    fitting = choose.supported_toolkits(facts, choose.driver_version(facts, driver_choice(branch)))
     assert set(chosen(decided)) <= set(fitting)
     after = carried_out(facts, decided)
     assert not set(chosen(decided)) & set(more["cuda_toolkit_remove"])
@@ -543,7 +543,7 @@ def aliased() -> Facts:
 @pytest.mark.parametrize("source", ["repo", "runfile"])
 def test_a_link_to_another_toolkit_is_neither_installed_nor_removed(source: str) -> None:
     for words in ({"cuda_toolkit_versions": ["12.4"]}, {"cuda_toolkit_remove": ["12.4"]}):
-        decided = room.decide(aliased(), settings(cuda_toolkit_source=source, **words), driver_choice(580))
+        decided = choose.plan_cuda(aliased(), settings(cuda_toolkit_source=source, **words), driver_choice(580))
         assert not decided.steps
         (refusal,) = decided.refusals
         assert refusal.code == "cuda_foreign"
@@ -551,7 +551,7 @@ def test_a_link_to_another_toolkit_is_neither_installed_nor_removed(source: str)
 
 
 def test_a_link_to_another_toolkit_does_not_count() -> None:
-    assert [one.version for one in room.complete_toolkits(aliased())] == ["12.9"]
+    assert [one.version for one in choose.complete_toolkits(aliased())] == ["12.9"]
 
 
 @pytest.mark.parametrize(("stays", "leads"), [(["12.9.1"], profile.files(cuda.LINK)), ([], {})])

@@ -38,7 +38,7 @@ def host(part: DockerFacts, runtime: RuntimeFacts = RuntimeFacts(), distro: str 
 
 
 def decide(part: DockerFacts, **given: Any) -> Any:
-    return docker.decide(host(part), settings(**given), Choices())
+    return docker.plan_docker(host(part), settings(**given), Choices())
 
 
 def test_a_missing_engine_is_installed_from_the_distribution() -> None:
@@ -53,7 +53,9 @@ def test_kernel_modules_for_docker_in_another_package_are_installed(part: Docker
     facts = host(part, distro="el10")
     facts = having(facts, base={"kernel": {"running": "6.12.0-124.el10.x86_64", "next_boot": "6.12.0-201.el10.x86_64"}})
     facts = having(facts, packages={"installed": {"docker-ce": "3:29.0.1-1"} if part.installed else {}})
-    (step,) = [one for one in docker.decide(facts, settings(), Choices()).steps if one.id == "docker_engine.install"]
+    (step,) = [
+        one for one in docker.plan_docker(facts, settings(), Choices()).steps if one.id == "docker_engine.install"
+    ]
     assert todo(step)["optional"] == [
         "kernel-modules-extra-6.12.0-124.el10.x86_64",
         "kernel-modules-extra-6.12.0-201.el10.x86_64",
@@ -144,7 +146,7 @@ def packaged(
     given_settings = {f"docker_engine_{name}": more.pop(name) for name in ("source", "version", "replace_conflicting", "restart_ok") if name in more}  # fmt: skip
     number = next((installed[name] for name in ("docker-ce", "docker.io") if name in installed), None)
     facts = host(part or engine(number), installed=installed, held=held or [], **more)
-    return docker.decide(facts, settings(**given_settings), Choices())
+    return docker.plan_docker(facts, settings(**given_settings), Choices())
 
 
 def installed_versions(decision: Any) -> dict[str, "str | None"]:
@@ -284,11 +286,11 @@ def test_no_remedy_removes_the_containerd_of_others_without_saying_so(
 ) -> None:
     facts = having(host(engine(None if CE is not installed else "28.5.1"), installed=installed), engines=engines)
     given = {f"docker_engine_{name}": value for name, value in more.items()}
-    (refusal,) = docker.decide(facts, settings(**given), Choices()).refusals
+    (refusal,) = docker.plan_docker(facts, settings(**given), Choices()).refusals
     assert words in refusal.remedy
     users = "removes the containerd" in words
     assert ("nvidia_container_runtime_engines: [containerd]" in refusal.remedy) is users
-    allowed = docker.decide(facts, settings(**given, docker_engine_replace_conflicting=True), Choices())
+    allowed = docker.plan_docker(facts, settings(**given, docker_engine_replace_conflicting=True), Choices())
     (notice,) = [one for one in allowed.warnings if one.code == "docker_replaced"]
     assert ("the containerd that runs" in notice.message) is users
     expected = "docker_restart" if facts.docker.active else "containerd_restart" if users else "none"
@@ -308,15 +310,15 @@ def test_the_remedy_names_the_source_that_removes_nothing_and_works_as_typed(
     installed: dict[str, str], more: dict[str, str], kept: str | None
 ) -> None:
     facts = having(host(engine(None), installed=installed), engines=KUBEADM)
-    (refusal,) = docker.decide(facts, settings(**more), Choices()).refusals
+    (refusal,) = docker.plan_docker(facts, settings(**more), Choices()).refusals
     assert ("which keeps" in refusal.remedy) is bool(kept) and "docker_engine_version empty" not in refusal.remedy
     if kept:
         assert refusal.remedy.startswith(f"set docker_engine_source: {kept}, which keeps it, or ")
-        decision = docker.decide(facts, settings(**{**more, "docker_engine_source": kept}), Choices())
+        decision = docker.plan_docker(facts, settings(**{**more, "docker_engine_source": kept}), Choices())
         assert not decision.refusals and todo(decision.steps[-1])["remove"] == []
     # The other way: docker is not planned at all.
     other = settings(**more, nvidia_container_runtime_engines=["containerd"])
-    assert docker.decide(facts, other, Choices()).refusals == []
+    assert docker.plan_docker(facts, other, Choices()).refusals == []
 
 
 def test_the_remedy_keeps_an_installed_engine_and_works_as_typed() -> None:
@@ -430,7 +432,7 @@ def test_all_refusals_are_reported_at_once() -> None:
         "docker_engine_log_driver": "local",
         "docker_engine_daemon_options": {"log-driver": "journald"},
     }
-    decision = docker.decide(host(part, installed=CE), settings(**given_settings), Choices())
+    decision = docker.plan_docker(host(part, installed=CE), settings(**given_settings), Choices())
     assert [refusal.code for refusal in decision.refusals] == [
         "daemon_options_contradict", "daemon_json_flag_conflict",
     ]  # fmt: skip

@@ -39,7 +39,7 @@ OLD_UNKNOWN = "1dff"
 def decide(facts: Facts, **given_: Any) -> Any:
     reading = variables.parse_settings(given_)
     assert not reading.errors
-    return driver.decide(facts, reading.settings, Choices())
+    return driver.plan_driver(facts, reading.settings, Choices())
 
 
 def codes(decision: Any) -> list[str]:
@@ -327,7 +327,7 @@ def test_the_initial_ram_disk_is_rebuilt_if_it_exists(tool: bool, rebuild: list[
     """A host without initramfs-tools has no initial RAM disk that could carry nouveau."""
     facts = bare(P40, initramfs=tool, nouveau={"loaded": True, "bound": ["0000:3b:00.0"], "blacklisted": False})
     settings = variables.parse_settings({}).settings
-    steps = {step.id: step.params for step in driver.decide(facts, settings, Choices()).steps}
+    steps = {step.id: step.params for step in driver.plan_driver(facts, settings, Choices()).steps}
     blacklist = steps["nvidia_driver.blacklist_nouveau"]
     assert isinstance(blacklist, ModprobeParams) and blacklist.rebuild == rebuild
 
@@ -415,7 +415,7 @@ def nvlink5_host(distro: str, **umad: bool) -> Facts:
 
 def service_steps(host: Facts) -> list[Any]:
     choices = Choices(driver=decide(host).choice)
-    return services.decide(host, variables.parse_settings({}).settings, choices).steps
+    return services.plan_services(host, variables.parse_settings({}).settings, choices).steps
 
 
 def test_nvlink_5_hosts_get_what_the_script_of_the_fabric_manager_starts_and_calls() -> None:

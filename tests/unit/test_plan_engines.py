@@ -42,7 +42,7 @@ def with_engines(podman: Any = (5, 4, 2), containerd: Any = (1, 7, 24), toolkit:
 
 def decide(host: Any, names: "list[str]", mode: str = "toolkit", satisfied: bool = True, **more: Any) -> Any:
     given = settings(nvidia_container_runtime_engines=names, nvidia_container_runtime_mode=mode, **more)
-    return engines.decide(host, given, driver_choice(satisfied=satisfied))
+    return engines.plan_engines(host, given, driver_choice(satisfied=satisfied))
 
 
 def ids(decision: Any) -> "list[str]":
@@ -71,7 +71,7 @@ def test_instances_of_mig_need_nvidias_toolkit(
     host = having(host, runtime={"programs": programs, "specs": specs})
     given = settings(nvidia_container_runtime_engines=names, nvidia_container_runtime_mode=mode)
     choices = driver_choice(satisfied=True)
-    decisions = [runtime.decide(host, given, choices), engines.decide(host, given, choices)]
+    decisions = [runtime.plan_runtime(host, given, choices), engines.plan_engines(host, given, choices)]
     found = [one for decision in decisions for one in decision.refusals if one.code == "mig_impossible"]
     assert len(found) == refused
     for refusal in found:

@@ -40,7 +40,9 @@ def spec(path: str = "/etc/cdi/gpu-ready.json", stale: "str | None" = None) -> C
 
 def decide(engine_part: DockerFacts, runtime_part: RuntimeFacts, driver_satisfied: bool = True, **w: Any) -> Any:
     given = {"nvidia_container_runtime_" + name if name in OURS else name: w[name] for name in w}
-    return runtime.decide(host(engine_part, runtime_part), settings(**given), driver_choice(satisfied=driver_satisfied))
+    return runtime.plan_runtime(
+        host(engine_part, runtime_part), settings(**given), driver_choice(satisfied=driver_satisfied)
+    )
 
 
 def ids(decision: Any) -> list[str]:
@@ -72,7 +74,7 @@ def test_the_first_installation_does_not_stop_containers(
 ) -> None:
     """--runtime=nvidia needs a reload only; the hook that --gpus needs is found at the next start of dockerd."""
     facts = having(host(engine("28.5.1", info=info), toolkit(False)), work={"containers": containers})
-    decision = runtime.decide(facts, settings(**given_settings), driver_choice(satisfied=True))
+    decision = runtime.plan_runtime(facts, settings(**given_settings), driver_choice(satisfied=True))
     assert todo(decision.steps[-1])["activation"] == activation
     waits = activation == "reload"
     assert [one.code for one in decision.warnings] == (["docker_restart_later"] if waits else [])
@@ -82,8 +84,8 @@ def test_the_first_installation_does_not_stop_containers(
         facts, docker={"daemon_json": {"exists": True, "text": NVIDIA}, "info": {"runtimes": ["nvidia", "runc"]}}
     )
     after = after._replace(runtime=toolkit(hook_known=not waits))
-    assert runtime.decide(after, settings(**given_settings), driver_choice(satisfied=True)).steps == []
-    idle = runtime.decide(
+    assert runtime.plan_runtime(after, settings(**given_settings), driver_choice(satisfied=True)).steps == []
+    idle = runtime.plan_runtime(
         having(after, work={"containers": []}), settings(**given_settings), driver_choice(satisfied=True)
     )
     assert [todo(step)["activation"] for step in idle.steps] == (["restart"] if waits else [])
@@ -251,7 +253,7 @@ def test_a_planned_engine_is_judged_by_the_version_of_the_release(
 ) -> None:
     facts = host(engine(None), toolkit(False))
     facts = having(facts, base={"distro": distro})
-    decision = runtime.decide(facts, settings(nvidia_container_runtime_mode="native"), driver_choice())
+    decision = runtime.plan_runtime(facts, settings(nvidia_container_runtime_mode="native"), driver_choice())
     assert [refusal.code for refusal in decision.refusals] == codes
     assert ids(decision) == steps
 
@@ -270,7 +272,7 @@ def at(engine_part: DockerFacts, runtime_part: RuntimeFacts, packages: "list[str
 
 
 def switched(facts: Any, mode: str, **given_settings: Any) -> Any:
-    return runtime.decide(
+    return runtime.plan_runtime(
         facts, settings(nvidia_container_runtime_mode=mode, **given_settings), driver_choice(satisfied=True)
     )
 

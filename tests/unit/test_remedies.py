@@ -64,7 +64,7 @@ ELSE = r"[,;] or (?:set|build|boot|take|enrol|choose).*"
 def plan(facts: Facts, given: dict[str, Any]) -> Decision[DriverChoice]:
     reading = variables.parse_settings(given)
     assert not reading.refusals, reading.refusals
-    return driver.decide(facts, reading.settings, Choices())
+    return driver.plan_driver(facts, reading.settings, Choices())
 
 
 def followed(refusal: Refusal, given: dict[str, Any]) -> Iterator[dict[str, Any]]:

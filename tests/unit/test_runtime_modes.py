@@ -37,7 +37,7 @@ def decide(facts: Json, mode: str) -> Any:
         nvidia_container_runtime_mode="toolkit" if mode == "default" else mode,
         nvidia_container_runtime_default=mode == "default",
     )
-    return runtime.decide(records.from_json(Facts, copy.deepcopy(facts)), given, driver_choice(satisfied=True))
+    return runtime.plan_runtime(records.from_json(Facts, copy.deepcopy(facts)), given, driver_choice(satisfied=True))
 
 
 def restart(facts: Json) -> None:

@@ -82,22 +82,22 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         return Plan(False, "; ".join(one.message for one in lost) or nothing_to_do(facts), refusals=lost)
     unknown_kubelet = kubernetes.unknown_kubelet(facts, settings)
     settings = kubernetes.resolve_engines(facts, settings)
-    driven = driver.decide(facts, settings, NO_CHOICES)
+    driven = driver.plan_driver(facts, settings, NO_CHOICES)
     choices = Choices(driver=driven.choice, parameters=parameters.requested(settings))
     decisions: List[Decision[object]] = [driven]
     if driven.choice is not None:  # the later planners need a driver to fit
-        activated = activation.decide(facts, settings, choices, drains)
+        activated = activation.plan_activation(facts, settings, choices, drains)
         choices = choices._replace(activation=activated.choice)
-        served = services.decide(facts, settings, choices)
+        served = services.plan_services(facts, settings, choices)
         choices = choices._replace(services=served.choice)
-        toolkits = cuda.decide(facts, settings, choices)
+        toolkits = cuda.plan_cuda(facts, settings, choices)
         choices = choices._replace(cuda=toolkits.choice)
-        libraries = cudnn.decide(facts, settings, choices)
+        libraries = cudnn.plan_cudnn(facts, settings, choices)
         choices = choices._replace(cudnn=libraries.choice)
-        engine = docker.decide(facts, settings, choices)
-        container = runtime.decide(facts, settings, choices)
+        engine = docker.plan_docker(facts, settings, choices)
+        container = runtime.plan_runtime(facts, settings, choices)
         choices = choices._replace(runtime=container.choice)
-        others = engines.decide(facts, settings, choices)
+        others = engines.plan_engines(facts, settings, choices)
         choices = choices._replace(engines=others.choice)
         found: List[Tuple[str, Decision[object]]] = [
             (parts.DRIVER, driven),
@@ -111,14 +111,14 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         ]
         decisions = [parts.own_decision(planner, decision, part, check) for planner, decision in found]
     planned = [step for decision in decisions for step in decision.steps]
-    decisions.append(in_use.decide(facts, settings, planned, drains))
+    decisions.append(in_use.check_running_work(facts, settings, planned, drains))
     watching: List[Decision[None]] = []
     if driven.choice is not None and part in ("", parts.MONITORING):
         watching = [
-            node_exporter.decide(facts, settings, planned),
-            monitoring.decide(facts, settings),
+            node_exporter.plan_node_exporter(facts, settings, planned),
+            monitoring.plan_monitoring(facts, settings),
             node_exporter.decide_removal(facts, settings),
-            dcgm.decide(facts, settings, choices),
+            dcgm.plan_dcgm(facts, settings, choices),
         ]
     refusals = lost + unknown_kubelet + verification.device_refusals(facts, settings, part)
     refusals += [refusal for decision in decisions + [*watching] for refusal in decision.refusals]

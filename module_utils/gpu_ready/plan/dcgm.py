@@ -24,7 +24,7 @@ class DcgmRemovalParams(NamedTuple):
     paths: List[str]
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
+def plan_dcgm(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
     """Return the steps that install, update, start or remove DCGM; another version of others is left as it is."""
     data, known, installed = catalog.dcgm(), facts.monitoring, facts.packages.installed
     names = sorted(data["packages"])

@@ -49,7 +49,9 @@ class AffectedWork(NamedTuple):
         return "%s and %d more" % (shown, rest) if rest else shown
 
 
-def decide(facts: Facts, settings: Settings, steps: List[Step], drains: Sequence[str] = ()) -> Decision[None]:
+def check_running_work(
+    facts: Facts, settings: Settings, steps: List[Step], drains: Sequence[str] = ()
+) -> Decision[None]:
     """Refuse each disruption that stops work without permission; what a permitted one stops is a warning.
 
     ``drains``: how the host is drained before the steps run (values of gpu_upgrade_drain).

@@ -13,7 +13,7 @@ from .model import Decision, FileDiff, Notice, Step
 TEXTFILE = "textfile"
 
 
-def decide(facts: Facts, settings: Settings) -> Decision[None]:
+def plan_monitoring(facts: Facts, settings: Settings) -> Decision[None]:
     known = facts.monitoring
     if TEXTFILE not in settings.gpu_monitoring:
         if not known.files:

@@ -28,7 +28,7 @@ def is_requested(settings: Settings) -> bool:
     return settings.gpu_monitoring_node_exporter == "install" and "textfile" in settings.gpu_monitoring
 
 
-def decide(facts: Facts, settings: Settings, planned: Sequence[Step]) -> Decision[None]:
+def plan_node_exporter(facts: Facts, settings: Settings, planned: Sequence[Step]) -> Decision[None]:
     """Install it where none runs. ``planned``: the steps before."""
     data = catalog.distro(str(facts.base.distro))
     packages = [data["node_exporter"]["package"]] if "node_exporter" in data else []

@@ -66,8 +66,7 @@ def own_variables(given: Mapping[str, object], part: str) -> Dict[str, object]:
 
 
 def part_settings(settings: Settings, facts: Facts, part: str) -> Settings:
-    """Fix the driver that CUDA and the container runtime must match: the installed one, else the one requested.
-    """
+    """Fix the driver that CUDA and the container runtime must match: the installed one, else the one requested."""
     named = settings.nvidia_driver_branch or settings.nvidia_driver_version
     if part not in (CUDA, CUDNN, RUNTIME) or (named and driver_missing(facts)):
         return settings

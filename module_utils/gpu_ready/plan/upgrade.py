@@ -180,7 +180,7 @@ def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> List[s
     back = rollback_settings(facts, installed)
     if installed is None or back is None or decided.choices.driver is None:
         return []
-    rollback = choose.decide(
+    rollback = choose.plan_driver(
         with_chosen_driver(facts, decided.choices.driver), settings._replace(**back._asdict()), Choices()
     )
     return [NO_ROLLBACK % (installed.version, one.message, one.remedy) for one in rollback.refusals]

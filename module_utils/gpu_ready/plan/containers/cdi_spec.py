@@ -21,7 +21,9 @@ class SpecDecision(NamedTuple):
     refusals: List[Refusal] = []
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices, mode: str, files: List[SupportFile]) -> SpecDecision:
+def plan_cdi_spec(
+    facts: Facts, settings: Settings, choices: Choices, mode: str, files: List[SupportFile]
+) -> SpecDecision:
     """Return the specification to write where none fits the driver that the host has when the plan is done.
 
     ``mode``: CDI or NATIVE. ``files``: the small files that our own specification needs beside it.

@@ -16,7 +16,7 @@ class ContainerdDecision(NamedTuple):
     refusals: List[Refusal]
 
 
-def decide(engine: ContainerdFacts, settings: Settings, mode: str) -> ContainerdDecision:
+def plan_containerd(engine: ContainerdFacts, settings: Settings, mode: str) -> ContainerdDecision:
     if mode == config.NONE:
         return revert(engine)
     default = settings.nvidia_container_runtime_default

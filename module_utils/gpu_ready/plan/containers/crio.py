@@ -17,7 +17,7 @@ class CrioDecision(NamedTuple):
     refusals: List[Refusal] = []
 
 
-def decide(facts: Facts, settings: Settings, used: bool) -> CrioDecision:
+def plan_crio(facts: Facts, settings: Settings, used: bool) -> CrioDecision:
     engine = facts.engines.crio
     if not engine.installed:
         if not used:

@@ -16,10 +16,10 @@ RESTART = "restart"
 DISRUPTION = {"none": NONE, RELOAD: DOCKER_RELOAD, RESTART: DOCKER_RESTART}
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
+def plan_docker(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
     if DOCKER not in configured_engines(settings):
         return Decision()
-    packages = docker_packages.decide(facts, settings)
+    packages = docker_packages.plan_docker_packages(facts, settings)
     steps, refusals, warnings = list(packages.steps), list(packages.refusals), list(packages.warnings)
     options = decide_options(facts, settings)
     steps += options.steps

@@ -59,7 +59,7 @@ class PackageDecision(NamedTuple):
     warnings: List[Notice] = []
 
 
-def decide(facts: Facts, settings: Settings) -> PackageDecision:
+def plan_docker_packages(facts: Facts, settings: Settings) -> PackageDecision:
     engine = facts.docker
     if engine.snap and not (engine.installed and engine.active):
         return PackageDecision([], [snap_refusal(engine)])

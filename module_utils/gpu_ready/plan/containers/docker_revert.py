@@ -11,7 +11,7 @@ from .daemon_json_keys import ActivationReason
 from .runtime_cleanup import CleanupDecision
 
 
-def decide(facts: Facts, settings: Settings, cleanup: CleanupDecision) -> Decision[RuntimeChoice]:
+def plan_docker_revert(facts: Facts, settings: Settings, cleanup: CleanupDecision) -> Decision[RuntimeChoice]:
     engine = facts.docker
     recorded = facts.runtime.manifest.keys
     try:

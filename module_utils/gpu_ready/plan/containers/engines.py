@@ -13,7 +13,7 @@ from .daemon_json_keys import TOOLKIT
 from .model import SupportFile
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
+def plan_engines(facts: Facts, settings: Settings, choices: Choices) -> Decision[EnginesChoice]:
     decided = decide_engines(facts, settings, choices)
     decided.warnings += default_warnings(settings) + kubernetes.unread_files(facts)
     return decided
@@ -44,13 +44,13 @@ def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decisi
     names = docker.configured_engines(settings)
     mode = settings.nvidia_container_runtime_mode
     containerd_mode = mode if engines.CONTAINERD in names else config.NONE
-    of_containerd = containerd.decide(facts.engines.containerd, settings, containerd_mode)
-    of_crio = crio.decide(facts, settings, engines.CRIO in names)
+    of_containerd = containerd.plan_containerd(facts.engines.containerd, settings, containerd_mode)
+    of_crio = crio.plan_crio(facts, settings, engines.CRIO in names)
     last = [step for step in (of_containerd.step, of_crio.step) if step]
     last_refusals = of_containerd.refusals + of_crio.refusals
     for name in engines.RANCHER:
         if name in names:
-            of_kubernetes = kubernetes.decide(facts, settings, name)
+            of_kubernetes = kubernetes.plan_kubernetes(facts, settings, name)
             last += of_kubernetes.steps
             last_refusals += of_kubernetes.refusals
     if not [name for name in names if name != engines.DOCKER]:
@@ -83,7 +83,7 @@ def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> T
         facts = facts._replace(runtime=facts.runtime._replace(programs=programs, refresh=True))
     units = cdi.format_nodes_unit(len(facts.base.served_gpus))
     files = [SupportFile(path, content, "0644") for path, content in sorted(units.items())]
-    spec = cdi_spec.decide(
+    spec = cdi_spec.plan_cdi_spec(
         facts, settings, choices, cdi_spec.NATIVE if mode == cdi_spec.NATIVE else cdi_spec.CDI, files
     )
     if spec.params is None:

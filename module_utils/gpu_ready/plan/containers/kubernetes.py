@@ -67,7 +67,7 @@ def unread_files(facts: Facts) -> List[Notice]:
     ]
 
 
-def decide(facts: Facts, settings: Settings, name: str) -> KubernetesDecision:
+def plan_kubernetes(facts: Facts, settings: Settings, name: str) -> KubernetesDecision:
     """Return the restart that k3s or RKE2 needs to find the toolkit, which earlier steps install; ``name``: which."""
     kubelet, mode = facts.engines.kubernetes, settings.nvidia_container_runtime_mode
     if kubelet.kind != name:

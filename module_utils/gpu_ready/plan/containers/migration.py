@@ -15,7 +15,7 @@ LEFT = ("/var/lib/nvidia-docker", "/etc/docker/plugins/nvidia-docker.spec")
 """What the service of nvidia-docker 1.0 created and its package does not remove."""
 
 
-def decide(facts: Facts, settings: Settings) -> Decision[None]:
+def plan_migration(facts: Facts, settings: Settings) -> Decision[None]:
     installed = facts.packages.installed
     packages = [name for name in (DOCKER1, DOCKER2) if name in installed]
     legacy = facts.runtime.legacy

@@ -53,16 +53,16 @@ WITHOUT_HOOK = ["--runtime=nvidia", "--env", "NVIDIA_VISIBLE_DEVICES=all"]
 daemon/nvidia_linux.go). ``runtimes`` is a key that it reloads."""
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[RuntimeChoice]:
+def plan_runtime(facts: Facts, settings: Settings, choices: Choices) -> Decision[RuntimeChoice]:
     if docker.DOCKER not in docker.configured_engines(settings):
-        return docker_revert.decide(facts, settings, cleanup(facts, settings))
+        return docker_revert.plan_docker_revert(facts, settings, cleanup(facts, settings))
     mode = settings.nvidia_container_runtime_mode
     default = settings.nvidia_container_runtime_default
     access = access_mode(mode, docker_packages.engine_version(facts, settings))
     helper = driver_volume.HELPER if access == VOLUME else None
     waits = access == TOOLKIT and restart_waits(facts, settings)
     choice = RuntimeChoice(mode, default, WITHOUT_HOOK if waits else ARGUMENTS[access], helper)
-    migrated = migration.decide(facts, settings)
+    migrated = migration.plan_migration(facts, settings)
     refusals = impossible(facts, settings, mode, default) + migrated.refusals
     if refusals:
         return Decision(choice, [], refusals)
@@ -75,7 +75,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Runti
     elif access == VOLUME:
         steps, refusals = volume_steps(facts, choices)
     else:
-        spec = cdi_spec.decide(facts, settings, choices, mode, cdi_spec.native_files(facts, mode))
+        spec = cdi_spec.plan_cdi_spec(facts, settings, choices, mode, cdi_spec.native_files(facts, mode))
         refusals = spec.refusals
         if spec.params is not None:
             steps = [Step("nvidia_container_runtime.cdi_spec", spec.why, params=spec.params)]
@@ -140,7 +140,7 @@ def cleanup(facts: Facts, settings: Settings) -> CleanupDecision:
     access = access_mode(mode, docker_packages.engine_version(facts, settings))
     used = files_of_docker(mode, access) if docker.DOCKER in docker.configured_engines(settings) else []
     used += [cdi.REFRESH_OLD] if cdi_versions.too_old(facts, settings) else []
-    return runtime_cleanup.decide(facts, settings, used + files_of_others(settings, mode, access))
+    return runtime_cleanup.plan_cleanup(facts, settings, used + files_of_others(settings, mode, access))
 
 
 def files_of_docker(mode: str, access: str) -> List[str]:

@@ -29,7 +29,7 @@ class CleanupDecision(NamedTuple):
     packages: List[str] = []
 
 
-def decide(facts: Facts, settings: Settings, used: List[str]) -> CleanupDecision:
+def plan_cleanup(facts: Facts, settings: Settings, used: List[str]) -> CleanupDecision:
     """Return what to remove; ``used``: the files that an engine needs.
 
     What the manifest does not list belongs to others and stays.

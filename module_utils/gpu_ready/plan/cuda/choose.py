@@ -33,7 +33,7 @@ class ToolkitInput(NamedTuple):
     complete: Dict[str, ToolkitFacts]
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudaChoice]:
+def plan_cuda(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudaChoice]:
     """Return the toolkits and the steps to them; toolkits that are installed already are kept as they are."""
     removed = requests.versions_to_remove(settings)
     complete = {one.version: one for one in complete_toolkits(facts) if one.version not in removed}

@@ -25,7 +25,7 @@ class CudnnArchive(NamedTuple):
     install: Union[NvidiaArchive, OwnArchive]
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudnnChoice]:
+def plan_cudnn(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudnnChoice]:
     """Return the cuDNN of each toolkit and the steps to it; what gpu-ready added from another source is removed."""
     source = settings.cudnn_source
     if source == "none":
@@ -37,7 +37,7 @@ def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[Cudnn
     if source == "package":
         from . import cudnn_packages
 
-        return cudnn_packages.decide(facts, settings, choices, targets)
+        return cudnn_packages.plan_cudnn_packages(facts, settings, choices, targets)
     return _decide_archives(facts, settings, targets)
 
 

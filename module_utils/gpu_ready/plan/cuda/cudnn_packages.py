@@ -41,7 +41,9 @@ class PackageGroup(NamedTuple):
     pinned: bool
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices, targets: List[CudnnTarget]) -> Decision[CudnnChoice]:
+def plan_cudnn_packages(
+    facts: Facts, settings: Settings, choices: Choices, targets: List[CudnnTarget]
+) -> Decision[CudnnChoice]:
     named = [target for target in targets if target.named] or targets
     source, refusals = _repository(facts, settings, choices)
     groups, group_of, findings = _package_groups(facts, settings, named)

@@ -16,7 +16,7 @@ The kubelet starts their containers again: the device plugin, a DCGM exporter.""
 DISRUPTION = {"load": NONE, "reload": DRIVER_RELOAD, "reboot": REBOOT}
 
 
-def decide(
+def plan_activation(
     facts: Facts, settings: Settings, choices: Choices, drains: Sequence[str] = ()
 ) -> Decision[ActivationChoice]:
     """Return the one step that makes the chosen driver run, or none where it runs already.
@@ -86,7 +86,7 @@ def services_started_later(facts: Facts, settings: Settings, choices: Choices) -
 
     Before, only the old fabric manager or IMEX may be installed, which do not start with another driver version.
     """
-    steps = services.decide(facts, settings, choices).steps
+    steps = services.plan_services(facts, settings, choices).steps
     params = [step.params for step in steps if isinstance(step.params, ServiceParams)]
     return [one.service + ".service" for one in params if one.start]
 

@@ -19,7 +19,7 @@ from .boot_module import blocked_refusals
 from .candidates import Candidate, DriverRequest
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
+def plan_driver(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
     request = candidates.parse_request(settings)
     gpus = facts.base.served_gpus
     warnings = driver_refusals.unknown_warnings(gpus)

@@ -32,7 +32,7 @@ IMEX_PACKAGE = re.compile(IMEX + r"(-\d+)?$")
 PERSISTENCED = "nvidia-persistenced"
 
 
-def decide(facts: Facts, settings: Settings, choices: Choices) -> Decision[ServicesChoice]:
+def plan_services(facts: Facts, settings: Settings, choices: Choices) -> Decision[ServicesChoice]:
     driver = choices.driver
     if driver is None or driver.source == "none" or facts.base.distro is None:
         return Decision()

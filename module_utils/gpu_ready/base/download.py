@@ -118,7 +118,7 @@ class SizeBound(NamedTuple):
 
 
 def find_bound(url: str, path: str, most: int, unpacked: int) -> SizeBound:
-    """The bound of a download to ``path``; ``most``: 0 for a file of unknown size."""
+    """Return the bound of a download to ``path``; ``most``: 0 for a file of unknown size."""
     if most:
         text = (
             "%s is longer than %d bytes, so it is not the intended file. Nothing was changed. Correct its address or "
@@ -155,7 +155,7 @@ def _fetch(url: str, path: str, limits: DownloadLimits, checksum: Checksum, boun
 
 
 def _receive(url: str, silence: float, bound: SizeBound) -> Iterator[bytes]:
-    """The blocks of a file. Every failure of network and server is a DownloadError."""
+    """Yield the blocks of a file. Every failure of network and server is a DownloadError."""
     count = 0
     try:
         with open_url(url, silence) as answer:
@@ -207,7 +207,10 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def new_hash(algorithm: str) -> Any:
-    """An empty sum of hashlib; DownloadError where this host's Python refuses it, as one in FIPS mode does md5."""
+    """Return an empty sum of hashlib.
+
+    DownloadError where this host's Python refuses it, as one in FIPS mode does md5.
+    """
     try:
         return hashlib.new(algorithm)
     except ValueError as error:
@@ -217,7 +220,10 @@ def new_hash(algorithm: str) -> Any:
 
 
 def describe_failed_download(url: str, cause: str, remedy: str = "") -> str:
-    """Message for a file that could not be downloaded completely; the remedy follows from the cause by default."""
+    """Return the message for a file that could not be downloaded completely.
+
+    The remedy follows from the cause by default.
+    """
     remedy = remedy or download_remedy(cause, url)
     return "%s could not be fetched: %s. Nothing was changed. %s." % (
         url, cause, remedy.rstrip("."),
@@ -225,7 +231,7 @@ def describe_failed_download(url: str, cause: str, remedy: str = "") -> str:
 
 
 def parse_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
-    """Proxy that a text names, None where there is none.
+    """Return proxy that a text names, None where there is none.
 
     ``port`` is added where the text has none ("": none is added); ``login`` is a user and a password,
     quoted. Characters that urllib would take for the end of a password are quoted, so its messages show none.
@@ -242,13 +248,13 @@ def parse_proxy(text: str, port: str = "", login: str = "") -> Optional[Proxy]:
 
 
 def environment_proxies() -> Dict[str, Proxy]:
-    """Proxies that the environment names, by scheme."""
+    """Return proxies that the environment names, by scheme."""
     named = urllib.request.getproxies()
     return _by_scheme(parse_proxy(named.get("http", "")), parse_proxy(named.get("https", "")))
 
 
 def parse_apt_proxies(text: str, name: str) -> Dict[str, Proxy]:
-    """Proxies for the server ``name``, by scheme, from ``apt-config dump``.
+    """Return proxies for the server ``name``, by scheme, from ``apt-config dump``.
 
     As in apt: a setting for one server comes before one for all; https uses its own setting, else the one for http.
     """
@@ -262,7 +268,7 @@ def parse_apt_proxies(text: str, name: str) -> Dict[str, Proxy]:
 
 
 def parse_dnf_proxies(text: str) -> Dict[str, Proxy]:
-    """Proxies that dnf.conf or yum.conf names, by scheme."""
+    """Return proxies that dnf.conf or yum.conf names, by scheme."""
     main = re.search(r"(?ms)^\[main\][^\n]*$(.*?)(?=^\[|\Z)", text)
     settings = dict(re.findall(r"(?m)^(proxy\w*)[ \t]*[=:][ \t]*(.*?)[ \t\r]*$", main.group(1) if main else ""))
     words = [urllib.parse.quote(settings.get("proxy_" + key, ""), safe="") for key in ("username", "password")]
@@ -271,7 +277,7 @@ def parse_dnf_proxies(text: str) -> Dict[str, Proxy]:
 
 
 def package_manager_proxies(host: Host, name: str) -> Dict[str, Proxy]:
-    """Proxies by which this host's package manager would reach the server ``name``, by scheme."""
+    """Return proxies by which this host's package manager would reach the server ``name``, by scheme."""
     answer = host.run(APT)
     if answer.rc == 0:
         return parse_apt_proxies(answer.out, name)

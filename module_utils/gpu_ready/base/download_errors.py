@@ -77,13 +77,13 @@ UNFETCHED = (
 
 
 def find_status(cause: str) -> str:
-    """The status of HTTP in a cause, "" where there is none."""
+    """Return the status of HTTP in a cause, "" where there is none."""
     match = STATUS.search(cause)
     return (match.group(1) or match.group(2)) if match else ""
 
 
 def download_remedy(cause: str, url: str = "") -> str:
-    """The remedy for a cause; gpu_ready_mirror is mentioned only where the URL is the mirror's."""
+    """Return the remedy for a cause; gpu_ready_mirror is mentioned only where the URL is the mirror's."""
     rows, text = (STATUSES, find_status(cause)) if find_status(cause) else (UNFETCHED, cause)
     words = next(words for pattern, words in rows if re.search(pattern, text))
     name = NAME.search(cause)

@@ -16,7 +16,7 @@ class GpuReadyError(Exception):
 
 
 def describe_os_error(error: OSError) -> str:
-    """Message with file, cause and remedy; an error of a program or socket names no file."""
+    """Return the message with file, cause and remedy; an error of a program or socket names no file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         remedy = "Free space on its file system, then run again."
     elif error.errno == errno.EROFS:

@@ -78,7 +78,7 @@ def _copy_attributes(source: str, target: str) -> None:
 
 
 def checksum(path: str, total: Any = None) -> str:
-    """Hexadecimal digest of a file: sha256, or the algorithm of the empty hashlib object ``total``."""
+    """Return the hexadecimal digest of a file: sha256, or the algorithm of the empty hashlib object ``total``."""
     total = total or hashlib.sha256()
     with open(path, "rb") as handle:
         for block in iter(lambda: handle.read(CHUNK), b""):
@@ -87,7 +87,7 @@ def checksum(path: str, total: Any = None) -> str:
 
 
 def leftovers(path: str) -> List[str]:
-    """Temporary files that killed writers of ``path`` left beside it."""
+    """Return temporary files that killed writers of ``path`` left beside it."""
     directory, name = os.path.split(os.path.realpath(path))
     start = "." + name + "."
     return [

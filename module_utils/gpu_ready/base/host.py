@@ -59,7 +59,7 @@ class Host:
         os.umask(0o022)
 
     def read_bytes(self, path: str) -> Optional[bytes]:
-        """None where the file is absent or not readable."""
+        """Return None where the file is absent or not readable."""
         try:
             with open(path, "rb") as handle:
                 return handle.read()
@@ -67,12 +67,12 @@ class Host:
             return None
 
     def read(self, path: str) -> Optional[str]:
-        """UTF-8 with undecodable bytes replaced, None where the file is absent."""
+        """Return UTF-8 with undecodable bytes replaced, None where the file is absent."""
         data = self.read_bytes(path)
         return None if data is None else data.decode("utf-8", "replace")
 
     def read_foreign(self, path: str) -> Optional[str]:
-        """Text of a regular file of at most 4 MiB, else None: for a path that a user of the host may have chosen.
+        """Return the text of a regular file of at most 4 MiB, else None. Safe for paths that a user of the host chose.
 
         A pipe would block, a link could lead to /dev/zero.
         """
@@ -92,7 +92,7 @@ class Host:
             os.close(handle)
 
     def open_device(self, path: str) -> Optional[int]:
-        """Handle of a device whose reads never wait; None where it cannot be opened."""
+        """Return the handle of a device whose reads never wait; None where it cannot be opened."""
         try:
             return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
@@ -103,7 +103,7 @@ class Host:
             os.close(handle)
 
     def command_lines(self, pids: List[int], limit: float = 1.0) -> Dict[int, List[str]]:
-        """Arguments of processes, without those that have ended or whose memory is not readable in ``limit`` seconds.
+        """Return arguments of processes, except those that ended or are not readable within ``limit`` seconds.
 
         /proc/PID/cmdline is read under the process's mmap_sem (fs/proc/base.c, uninterruptible before Linux 5.3): the
         read does not return where a thread waits in a driver or for a dead file server. After some, no more are tried.
@@ -121,7 +121,7 @@ class Host:
         return found
 
     def listdir(self, path: str) -> List[str]:
-        """Sorted names, [] where there is no such directory."""
+        """Return sorted names, [] where there is no such directory."""
         try:
             return sorted(os.listdir(path))
         except OSError:
@@ -135,7 +135,7 @@ class Host:
         return os.path.isdir(path)
 
     def readlink(self, path: str) -> Optional[str]:
-        """Target of a symbolic link as written, None where it is no link."""
+        """Return the target of a symbolic link as written, None where it is no link."""
         try:
             return os.readlink(path)
         except OSError:
@@ -145,26 +145,26 @@ class Host:
         return os.path.realpath(path)
 
     def mode(self, path: str) -> Optional[int]:
-        """Permission bits of a path, None where it is absent."""
+        """Return permission bits of a path, None where it is absent."""
         try:
             return os.stat(path).st_mode & 0o7777
         except OSError:
             return None
 
     def owner(self, path: str) -> Optional[int]:
-        """Number of the user that owns a path, None where it is absent."""
+        """Return the number of the user that owns a path, None where it is absent."""
         try:
             return os.stat(path).st_uid
         except OSError:
             return None
 
     def uname(self) -> Tuple[str, str]:
-        """Release of the running kernel and the architecture of the machine."""
+        """Return the release of the running kernel and the architecture of the machine."""
         answer = os.uname()
         return answer.release, answer.machine
 
     def free(self, path: str) -> Optional[int]:
-        """Bytes that root can still write below a path, None where it is absent."""
+        """Return bytes that root can still write below a path, None where it is absent."""
         try:
             answer = os.statvfs(path)
         except OSError:
@@ -172,14 +172,14 @@ class Host:
         return answer.f_bavail * answer.f_frsize
 
     def changed_at(self, path: str) -> Optional[float]:
-        """When a file got its present content or place (ctime: dpkg cannot set it back), None where absent."""
+        """Return when a file got its present content or place (ctime: dpkg cannot set it back), None where absent."""
         try:
             return os.stat(path).st_ctime
         except OSError:
             return None
 
     def stamp(self, path: str) -> Optional[Tuple[int, int]]:
-        """Size in bytes and time of the last change of the content in seconds, None where a path is absent."""
+        """Return the size in bytes and modification time in seconds, None where a path is absent."""
         try:
             answer = os.stat(path)
         except OSError:
@@ -187,7 +187,7 @@ class Host:
         return answer.st_size, int(answer.st_mtime)
 
     def lock_holder(self, path: str) -> Optional[int]:
-        """Process that holds the lock on a file (0 where it is not visible from here), None where it is free.
+        """Return the process holding the lock on a file (0 where it is not visible from here), None where it is free.
 
         Asks the kernel and takes no lock: F_GETLK of fcntl(2), for which the file need not be open for writing. On an
         overlay that would copy the file, which changes it.
@@ -205,7 +205,7 @@ class Host:
             os.close(handle)
 
     def which(self, program: str) -> Optional[str]:
-        """Path of a program on root's usual PATH, None where it is absent."""
+        """Return the path of a program on root's usual PATH, None where it is absent."""
         for directory in PATH_DIRECTORIES:
             path = os.path.join(directory, program)
             if os.access(path, os.X_OK) and not os.path.isdir(path):
@@ -257,7 +257,7 @@ class Host:
             self.run(["sync"], limit)
 
     def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
-        """Body of ``GET url`` on a UNIX socket, None without one of status 200 and at most OUTPUT_LIMIT bytes."""
+        """Return the body of ``GET url`` on a UNIX socket, None unless it has status 200 and fits OUTPUT_LIMIT."""
         import http.client  # here, since it takes 20 ms with email and ssl, which most calls do not need
 
         connection = http.client.HTTPConnection("localhost", timeout=timeout)
@@ -277,7 +277,7 @@ class Host:
 
 
 def process_user(host: Host, pid: int) -> Optional[int]:
-    """Number of the real user of a process, None where it has ended.
+    """Return the number of the real user of a process, None where it has ended.
 
     Not the effective one, which owns /proc/PID: a link to a setuid program is a process of root with any name.
     """
@@ -286,7 +286,7 @@ def process_user(host: Host, pid: int) -> Optional[int]:
 
 
 def read_in_child(path: str, limit: float) -> Optional[bytes]:
-    """The first 16 kB of a file, None where it is absent; TimeoutError if a read of it does not return in ``limit`` s.
+    """Return the first 16 kB of a file, None if it is absent; TimeoutError after ``limit`` seconds.
 
     A thread would keep this process from ending. The child may outlive it, so it keeps no lock and no pipe to Ansible.
     """

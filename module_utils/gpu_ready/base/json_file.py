@@ -12,7 +12,7 @@ class DamagedFileError(GpuReadyError):
 
 
 def parse_json(text: Union[str, bytes]) -> Any:
-    """The value of a JSON text. Raises ValueError, also for text that nests too deeply for the parser."""
+    """Return the value of a JSON text. Raises ValueError, also for text that nests too deeply for the parser."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -20,7 +20,7 @@ def parse_json(text: Union[str, bytes]) -> Any:
 
 
 def read_json_file(host: Host, path: str) -> Any:
-    """The value of a file, None only where it is absent; DamagedFileError where it is no JSON, or null."""
+    """Return the value of a file, None only where it is absent; DamagedFileError where it is no JSON, or null."""
     data = host.read_bytes(path)
     if data is None:
         return None
@@ -34,7 +34,10 @@ def read_json_file(host: Host, path: str) -> Any:
 
 
 def read_json_object(host: Host, path: str, schema: Optional[int] = None) -> Optional[Dict[str, Any]]:
-    """The object of a file, None where it is absent, damaged or of another ``schema``: for state that can be redone."""
+    """Return the object of a file, None if it is absent, damaged or of another ``schema``.
+
+    For state that can be redone.
+    """
     try:
         value = read_json_file(host, path)
     except DamagedFileError:
@@ -45,7 +48,7 @@ def read_json_object(host: Host, path: str, schema: Optional[int] = None) -> Opt
 
 
 def read_text_mark(host: Host, path: str, remedy: str) -> List[str]:
-    """The texts of a mark of unfinished work, [] where it is absent; DamagedFileError where it has another form.
+    """Return the texts of a mark of unfinished work, [] where it is absent; DamagedFileError where it has another form.
 
     A damaged mark, or one of a newer release, does not mean that nothing is to be done.
     """

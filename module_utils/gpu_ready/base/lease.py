@@ -84,7 +84,7 @@ class Claim(NamedTuple):
 
 
 def read_run(text: str) -> Optional[RunId]:
-    """The run in a value of VARIABLE, None for an empty one. GpuReadyError for another form."""
+    """Return the run in a value of VARIABLE, None for an empty one. GpuReadyError for another form."""
     if not text:
         return None
     match = re.match(r"([0-9a-f]+\.\d+\.\d+) (\S+@\S+) (\S+)$", text)
@@ -96,12 +96,12 @@ def read_run(text: str) -> Optional[RunId]:
 
 
 def current_run() -> Optional[RunId]:
-    """The run that this module belongs to, None outside of the playbooks."""
+    """Return the run that this module belongs to, None outside of the playbooks."""
     return read_run(os.environ.get(VARIABLE, ""))
 
 
 def read(host: Host, path: str = PATH) -> Optional[Lease]:
-    """The lease, None if there is none. LeaseError if it is damaged or of another schema."""
+    """Return the lease, None if there is none. LeaseError if it is damaged or of another schema."""
     try:
         value = json_file.read_json_file(host, path)
         return None if value is None else records.from_json(Lease, records.without_schema(value, SCHEMA, path))
@@ -119,12 +119,12 @@ def boot_id(host: Host) -> str:
 
 
 def uptime(host: Host) -> int:
-    """Seconds since the boot of this host, with those in suspension."""
+    """Return seconds since the boot of this host, with those in suspension."""
     return int(float((host.read("/proc/uptime") or "0").split()[0]))
 
 
 def process_start(host: Host, pid: int) -> str:
-    """The field starttime of proc(5), "" for a process that does not exist, or has ended and was not waited for."""
+    """Return the field starttime of proc(5), "" for a process that does not exist or is a zombie."""
     text = host.read("/proc/%d/stat" % pid) or ""
     fields = text.rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] not in ("Z", "X") else ""
@@ -137,7 +137,7 @@ def is_step_running(host: Host, lease: Lease) -> bool:
 
 
 def seconds_left(host: Host, lease: Lease) -> int:
-    """Seconds until a lease ends without a further step of its run; 0 if it has ended."""
+    """Return seconds until a lease ends without a further step of its run; 0 if it has ended."""
     now = uptime(host)
     age = now - lease.renewed
     if lease.boot != boot_id(host) or age < 0:
@@ -146,18 +146,21 @@ def seconds_left(host: Host, lease: Lease) -> int:
 
 
 def has_died(lease: Lease, claim: Claim) -> bool:
-    """True if the lease's run was one of the same user on the same control node, and its process has ended."""
+    """Return True if the lease's run was one of the same user on the same control node, and its process has ended."""
     origin, _, process = lease.run.partition(".")
     return claim.living is not None and origin == claim.run.name.partition(".")[0] and process not in claim.living
 
 
 def is_last_step_running(host: Host, lease: Optional[Lease], claim: Claim) -> bool:
-    """True if the lease's run has died and its last step has not ended yet: the host is free as soon as it has."""
+    """Return True if the lease's run has died and its last step has not ended yet.
+
+    The host is free as soon as it has.
+    """
     return lease is not None and has_died(lease, claim) and is_step_running(host, lease)
 
 
 def describe_holder(host: Host, lease: Optional[Lease], claim: Claim) -> str:
-    """Why this run must not change the host, with the remedy; "" if it may."""
+    """Return why this run must not change the host, with the remedy; "" if it may."""
     if lease is None or lease.run == claim.run.name or claim.take_over:
         return ""
     running = is_step_running(host, lease)
@@ -179,7 +182,7 @@ def describe_holder(host: Host, lease: Optional[Lease], claim: Claim) -> str:
 
 
 def describe_change(host: Host, lease: Optional[Lease], claim: Claim) -> str:
-    """Which other run had the host since this one planned or prepared it, with the remedy; "" if none had."""
+    """Return which other run had the host since this one planned or prepared it, with the remedy; "" if none had."""
     if lease is not None and lease.run == claim.run.name:
         return ""
     recent = (

@@ -8,6 +8,6 @@ PATH = "/var/lib/gpu-ready/lease.json"
 
 
 def mark(host: Host, path: str = PATH) -> str:
-    """A hash of the lease; another one after any run has taken, renewed or released it. "" without a lease."""
+    """Return a hash of the lease; another one after any run has taken, renewed or released it. "" without a lease."""
     content = host.read_bytes(path)
     return hashlib.sha256(content).hexdigest() if content else ""

@@ -93,7 +93,7 @@ def _describe_holder(handle: int) -> str:
 
 
 def find_holder(text: str, file: os.stat_result) -> Optional[int]:
-    """The process that holds the flock of a file by the text of /proc/locks, None where it is not visible.
+    """Return the process that holds the flock of a file by the text of /proc/locks, None where it is not visible.
 
     proc(5): "1: FLOCK  ADVISORY  WRITE 4711 00:19:815 0 EOF", with major and minor number of the file system and the
     inode; a process that waits for it has a line with "->" before FLOCK.
@@ -107,7 +107,7 @@ def find_holder(text: str, file: os.stat_result) -> Optional[int]:
 
 
 def describe_process(host: Host, pid: int) -> str:
-    """A process for a message, with its command and, unless it is root's, its user."""
+    """Return a process for a message, with its command and, unless it is root's, its user."""
     words = [word for word in host.command_lines([pid]).get(pid, []) if word]
     command = " ".join(" ".join(mask_command(words)).split())[:LONGEST_COMMAND]
     user = process_user(host, pid)

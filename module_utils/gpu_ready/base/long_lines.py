@@ -15,7 +15,10 @@ _BREAKS = r"(\r|\\n|#012)"
 
 
 def cut_lines(text: str) -> str:
-    """The text, with three dots in place of the middle of each line that is too long; the number of lines stays."""
+    """Return the text, with three dots in place of the middle of each line that is too long.
+
+    The number of lines stays.
+    """
     if len(text) <= LONGEST:
         return text
     lines = text.split("\n")
@@ -31,7 +34,7 @@ def _cut(line: str) -> str:
 
 
 def find_line(text: str, *patterns: str) -> Optional[str]:
-    """The first line in which all patterns match, each behind the one before; None for none."""
+    """Return the first line in which all patterns match, each behind the one before; None for none."""
     tried = [re.compile(pattern) for pattern in patterns]
     if not tried[0].search(text):
         return None
@@ -49,7 +52,7 @@ def _has_all(line: str, patterns: List[Pattern[str]]) -> bool:
 
 
 def line_of(match: Match[str]) -> str:
-    """The whole line that a match begins in."""
+    """Return the whole line that a match begins in."""
     text = match.string
     end = text.find("\n", match.end())
     return text[text.rfind("\n", 0, match.start()) + 1 : end if end >= 0 else len(text)]

@@ -26,7 +26,7 @@ class FileChange(NamedTuple):
 
 
 def parse_file(entry: Dict[str, Any]) -> ManagedFile:
-    """A file from an option of gpu_files."""
+    """Return a file from an option of gpu_files."""
     content = entry["content"].encode("utf-8") if entry["state"] == "present" else None
     return ManagedFile(entry["path"], content, int(entry["mode"], 8))
 
@@ -66,7 +66,7 @@ def converge(
 
 
 def find_changes(host: Host, desired: List[ManagedFile]) -> List[FileChange]:
-    """The files whose content or mode differs."""
+    """Return the files whose content or mode differs."""
     found = []
     for file in desired:
         before = host.read_bytes(file.path)
@@ -96,7 +96,7 @@ def run_rebuild(host: Host, argv: List[str]) -> None:
 
 
 def decode(data: Optional[bytes]) -> str:
-    """Bytes as a diff shows them."""
+    """Return bytes as a diff shows them."""
     return "" if data is None else data.decode("utf-8", "replace")
 
 

@@ -62,7 +62,7 @@ def read(path: str = PATH) -> Dict[str, Dict[str, Any]]:
 
 
 def collect(host: Host) -> Dict[str, Dict[str, Any]]:
-    """The manifest for facts; ManifestError on a damaged one, which does not mean that nothing was changed."""
+    """Return the manifest for facts; ManifestError on a damaged one, which does not mean that nothing was changed."""
     data = host.read_bytes(PATH)
     return {} if data is None else parse(data)
 
@@ -108,7 +108,7 @@ def _is_entry(section: str, entry: Any) -> bool:
 
 
 def _are_states(items: Any) -> bool:
-    """True for a list of [sha256 or null, mode or null, owner or null]."""
+    """Return True for a list of [sha256 or null, mode or null, owner or null]."""
     return isinstance(items, list) and all(
         isinstance(item, list)
         and len(item) == 3
@@ -142,7 +142,7 @@ def _damaged(path: str, what: str) -> ManifestError:
 
 
 def owned_packages(value: Dict[str, Dict[str, Any]]) -> "list[str]":
-    """Packages that gpu-ready installed and that were installed since."""
+    """Return packages that gpu-ready installed and that were installed since."""
     return sorted(name for name, entry in value.get("packages", {}).items() if not entry.get("removed"))
 
 

@@ -43,7 +43,7 @@ def record_write(
     known: Optional[Dict[str, Any]],
     generated: bool = False,
 ) -> Dict[str, Any]:
-    """The record of a file that is about to be written; ``known`` is its present record.
+    """Return the record of a file that is about to be written; ``known`` is its present record.
 
     Content that gpu-ready did not write is somebody's edit: uninstalling gives the file this content, not an older one.
     A ``generated`` file gets its content from before gpu-ready.
@@ -153,7 +153,7 @@ def note_keys(path_of_file: str, before: "str | None", keys: Dict[str, Any], pat
 
 
 def keys_restored_by(known: Dict[str, Any], name: str, state: Dict[str, Any]) -> "list[str]":
-    """Recorded keys that a change of ``name`` returns to their value before gpu-ready."""
+    """Return recorded keys that a change of ``name`` returns to their value before gpu-ready."""
     if "after" in state:
         return [name] if name in known and known[name].get("before") == state["after"] else []
     related = [one for one in known if one == name or name in known[one].get("made", ())]

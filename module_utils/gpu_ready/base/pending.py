@@ -14,5 +14,5 @@ REMEDY = "Rebuild the initial RAM disk (update-initramfs -u, or dracut --force)"
 
 
 def read_pending_rebuild(host: Host, path: str = PATH) -> List[str]:
-    """Program and arguments of the rebuild that is due, [] where none is."""
+    """Return the program and arguments of the rebuild that is due, [] where none is."""
     return read_text_mark(host, path, REMEDY)

@@ -18,5 +18,5 @@ out, so that hosts with an older Unicode replace the same characters; a test com
 
 
 def plain_text(text: str) -> str:
-    """The text with a question mark in place of each of these characters; tabs and newlines stay."""
+    """Return the text with a question mark in place of each of these characters; tabs and newlines stay."""
     return CONTROLS.sub("?", text)

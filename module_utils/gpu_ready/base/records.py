@@ -12,7 +12,7 @@ class RecordError(GpuReadyError):
 
 
 def to_json(value: object) -> Any:
-    """A value with every record in it as a dictionary; a field ``from_`` has the key ``from``."""
+    """Return a value with every record in it as a dictionary; a field ``from_`` has the key ``from``."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {name.rstrip("_"): to_json(getattr(value, name)) for name in value._fields}
     if isinstance(value, dict):
@@ -52,7 +52,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 
 
 def _all_are(kind: Any, values: Iterable[Any]) -> bool:
-    """True for values of one plain type: the thousands of packages of a host take ten times as long one by one."""
+    """Return True for values of one plain type.
+
+    The thousands of packages of a host take ten times as long one by one.
+    """
     return kind in (str, int, bool) and all(type(value) is kind for value in values)
 
 
@@ -90,7 +93,7 @@ def _fits(value: Any, kind: type) -> bool:
 
 
 def without_schema(value: object, schema: int, name: str) -> Dict[str, object]:
-    """A versioned JSON object without its schema; raises RecordError where it has another one than this."""
+    """Return a versioned JSON object without its schema; raises RecordError where it has another one than this."""
     if not isinstance(value, dict):
         raise RecordError("%s must be a mapping, not %r" % (name, value))
     if value.get("schema") != schema:

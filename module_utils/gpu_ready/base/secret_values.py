@@ -10,12 +10,15 @@ _QUERY = r"(https?://[^\s\"'?]{1,500}\?)[^\s\"']+"
 
 
 def mask_options(text: str) -> str:
-    """Docker's options as text to print: like :func:`mask_secrets`, and whole queries of URLs, which may hold a key."""
+    """Return Docker's options as text to print.
+
+    Like :func:`mask_secrets`, and whole queries of URLs, which may hold a key.
+    """
     return re.sub(_QUERY, r"\1" + HIDDEN, mask_secrets(text))
 
 
 def mask_values(value: Any) -> Any:
-    """Plain values to print or keep: like :func:`mask_secrets`, and whole values under secret keys."""
+    """Return plain values to print or keep: like :func:`mask_secrets`, and whole values under secret keys."""
     if isinstance(value, dict):
         return {
             key: HIDDEN
@@ -29,7 +32,7 @@ def mask_values(value: Any) -> Any:
 
 
 def find_secrets(value: Any) -> List[str]:
-    """Keys of plain values that hold a secret, or a URL with a password, as people name them."""
+    """Return keys of plain values that hold a secret, or a URL with a password, as people name them."""
     found: List[str] = []
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if _is_list(value) else []:
         if isinstance(one, str) and (

@@ -44,7 +44,7 @@ _SECRET_PAIR = r'(?i)("(?=[^"\n]*%s)[^"\n]*"\s{0,8}:\s{0,8})"(?:[^"\\\n]|\\.)*"'
 
 
 def text_fault(text: str) -> str:
-    """What makes a text unfit for an argument or a line of a file, "" where nothing does."""
+    """Return what makes a text unfit for an argument or a line of a file, "" where nothing does."""
     if len(text) > LONGEST:
         return "must have at most %d characters" % LONGEST
     if _CONTROL.search(text):
@@ -53,12 +53,12 @@ def text_fault(text: str) -> str:
 
 
 def name_fault(text: str) -> str:
-    """What makes a text unfit as a name that a program is given: of an image, for instance."""
+    """Return what makes a text unfit as a name that a program is given: of an image, for instance."""
     return text_fault(text) or ("must not begin with a dash, which makes it an option" if text.startswith("-") else "")
 
 
 def location_fault(text: str) -> str:
-    """What makes a text unfit as an http(s) URL or a path on the control node, "" where nothing does."""
+    """Return what makes a text unfit as an http(s) URL or a path on the control node, "" where nothing does."""
     fault = name_fault(text)
     if fault or "://" not in text:
         return fault
@@ -66,13 +66,13 @@ def location_fault(text: str) -> str:
 
 
 def base_fault(text: str) -> str:
-    """What makes a text unfit as the base URL of a mirror: it becomes a part of files, commands and URLs."""
+    """Return what makes a text unfit as the base URL of a mirror: it becomes a part of files, commands and URLs."""
     words = "must be a base URL such as http://mirror.site/path, of letters, digits and ._~+%/-"
     return text_fault(text) or _url_fault(text, _BASE, words)
 
 
 def fingerprint_fault(text: Any) -> str:
-    """What makes a value unfit as the fingerprint of a key, "" where nothing does."""
+    """Return what makes a value unfit as the fingerprint of a key, "" where nothing does."""
     digits = "".join(text.split(" ")) if isinstance(text, str) else ""
     return (
         ""
@@ -121,7 +121,7 @@ def mask_command(words: List[str]) -> List[str]:
 
 
 def _short_option(words: List[str]) -> Tuple[int, str, bool]:
-    """Where a program of :data:`_SHORT` is among the words, its option, and whether its value may be the next word."""
+    """Return the position of a program of :data:`_SHORT`, its option, and whether the next word may be its value."""
     names = [word.rpartition("/")[2] for word in words]
     for place, name in enumerate(names):
         if name in _LOGINS.split() and "login" in names[place + 1 : place + 4]:
@@ -133,6 +133,6 @@ def _short_option(words: List[str]) -> Tuple[int, str, bool]:
 
 
 def format_value(value: Any, most: int = 120) -> str:
-    """A wrong value for an error: on one line, of limited length, without passwords."""
+    """Return a wrong value for an error: on one line, of limited length, without passwords."""
     text = mask_secrets(repr(value))
     return text if len(text) <= most else text[:most] + "..."

@@ -7,13 +7,13 @@ DOTTED = re.compile(r"\d+(?:\.\d+)*")
 
 
 def parse(text: str) -> Tuple[int, ...]:
-    """Numbers of the first dotted version, () where there is none: "580.178.04" -> (580, 178, 4)."""
+    """Return numbers of the first dotted version, () where there is none: "580.178.04" -> (580, 178, 4)."""
     match = DOTTED.search(upstream(text))
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
 def key(text: str) -> "Tuple[Tuple[int, Any], ...]":
-    """A sort key: numbers by value, words by letter; serves versions and kernel releases alike."""
+    """Return a sort key: numbers by value, words by letter; serves versions and kernel releases alike."""
     parts: List[Tuple[int, Any]] = []
     for part in re.findall(r"\d+|[a-zA-Z]+|~", str(text)):
         # A tilde sorts before the end of the text, as in deb-version(7).
@@ -31,12 +31,12 @@ def compare(left: str, right: str) -> int:
 
 
 def upstream(text: str) -> str:
-    """Upstream part of a package version: "1:580.178.04-1" -> "580.178.04"."""
+    """Return the upstream part of a package version: "1:580.178.04-1" -> "580.178.04"."""
     without_epoch = re.sub(r"^\s*\d+:", "", str(text)).strip()
     return without_epoch.rpartition("-")[0] or without_epoch
 
 
 def branch(text: str) -> int:
-    """Driver branch of a version: "580.178.04" -> 580; 0 where the text holds no number."""
+    """Return the driver branch of a version: "580.178.04" -> 580; 0 where the text holds no number."""
     numbers = parse(text)
     return numbers[0] if numbers else 0

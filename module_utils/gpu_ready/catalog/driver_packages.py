@@ -71,7 +71,7 @@ def module_packages(names: Iterable[str]) -> List[str]:
 
 
 def publishers() -> Dict[str, Dict[str, Any]]:
-    """Publishers of drivers by key, in the order in which they are tried."""
+    """Return publishers of drivers by key, in the order in which they are tried."""
     data: Dict[str, Dict[str, Any]] = catalog_data.DRIVER_PACKAGES["publishers"]
     return data
 
@@ -82,12 +82,12 @@ def publisher_name(key: str) -> str:
 
 
 def is_archive_publisher(key: str) -> bool:
-    """True for the distribution's own archive, whichever of its series."""
+    """Return True for the distribution's own archive, whichever of its series."""
     return bool(publishers().get(key, {}).get("archive"))
 
 
 def source_of_publisher(key: str) -> str:
-    """The driver source that a publisher is; the publisher itself where gpu-ready installs nothing from it."""
+    """Return the driver source that a publisher is; the publisher itself where gpu-ready installs nothing from it."""
     return str(publishers().get(key, {}).get("source", key))
 
 
@@ -138,7 +138,10 @@ def _by_revision(entry: Dict[str, Any], one: PackageEvidence, kind: str, data: O
 
 
 def is_archive(place: Place, data: Distribution) -> bool:
-    """True for the distribution's own archive, on any mirror: its suites, and the components of its driver source."""
+    """Return True for the distribution's own archive, on any mirror.
+
+    Its suites, and the components of its driver source.
+    """
     components = (data["driver_sources"].get("distro") or {}).get("components") or []
     codename = data.get("codename")
     return bool(codename and place.suite.split("-")[0] == codename and place.component in components)

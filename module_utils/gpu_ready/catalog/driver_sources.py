@@ -21,7 +21,7 @@ DriverSource = Dict[str, Any]
 
 
 def source_names(data: Distribution) -> List[str]:
-    """Driver sources of a distribution in the order in which `auto` tries them."""
+    """Return driver sources of a distribution in the order in which `auto` tries them."""
     return list(data["driver_sources"])
 
 
@@ -30,7 +30,7 @@ def automatic_sources(data: Distribution) -> List[str]:
 
 
 def module_kinds(data: Distribution, source: str) -> List[str]:
-    """Kinds of kernel module of a source, first the kind that `auto` prefers.
+    """Return kinds of kernel module of a source, first the kind that `auto` prefers.
 
     DKMS first: it builds the module for each kernel that an unattended update installs, in the version of the libraries
     that are held. Precompiled modules are for one kernel, and those for the next may need newer libraries. They are
@@ -43,7 +43,7 @@ def module_kinds(data: Distribution, source: str) -> List[str]:
 
 
 def source_entry(data: Distribution, source: str, kind: str = DKMS) -> DriverSource:
-    """Entry of a source for one kind of kernel module, {} for a publisher from which gpu-ready installs nothing."""
+    """Return the entry of a source for one kind of kernel module, {} if gpu-ready installs nothing from it."""
     entry = dict(data["driver_sources"].get(source) or {})
     other = entry.pop("precompiled", None) or {}
     return dict(entry, **other) if kind == PRECOMPILED else entry
@@ -56,14 +56,14 @@ def has_modules_for(data: Distribution, source: str, kind: str, kernel: str) -> 
 
 
 def branches(data: Distribution, source: str, kind: str = DKMS) -> List[int]:
-    """Branches that a source carries, ascending."""
+    """Return branches that a source carries, ascending."""
     return sorted(int(branch) for branch in source_entry(data, source, kind).get("branches") or ())
 
 
 def packages(
     data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
 ) -> List[str]:
-    """Packages of a driver, [] where the source has none of that kind."""
+    """Return packages of a driver, [] where the source has none of that kind."""
     entry = source_entry(data, source, kind)
     if is_absent(entry, branch, flavour):
         return []
@@ -74,18 +74,18 @@ def packages(
 
 
 def is_absent(entry: DriverSource, branch: int, flavour: str) -> bool:
-    """True if a source has no such flavour of a branch, although its package names would fit."""
+    """Return True if a source has no such flavour of a branch, although its package names would fit."""
     return any(is_within(branch, limits) for limits in (entry.get("absent") or {}).get(flavour) or ())
 
 
 def is_unverified(data: Distribution, source: str, field: str, value: object = None) -> bool:
-    """True if no public source confirms a field of a driver source, or a value of it (docs/dev/facts.md)."""
+    """Return True if no public source confirms a field of a driver source, or a value of it (docs/dev/facts.md)."""
     doubtful = (data["driver_sources"][source].get("unverified") or {}).get(field)
     return doubtful is True or value in (doubtful or ())
 
 
 def module_stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
-    """Module stream of a driver, None where the repository is not modular."""
+    """Return the module stream of a driver, None where the repository is not modular."""
     streams = source_entry(data, source, kind).get("streams")
     return streams[flavour].format(branch=branch) if streams and flavour in streams else None
 
@@ -95,7 +95,7 @@ def fabricmanager_package(data: Distribution, source: str, branch: int) -> Optio
 
 
 def companion_package(data: Distribution, source: str, what: str, branch: int) -> Optional[str]:
-    """Package of a service beside the driver ("imex"), None where a source has none for a branch."""
+    """Return package of a service beside the driver ("imex"), None where a source has none for a branch."""
     name = (data["driver_sources"].get(source) or {}).get(what)
     if isinstance(name, dict):
         name = next((value for limits, value in name.items() if is_within(branch, limits)), None)
@@ -103,7 +103,7 @@ def companion_package(data: Distribution, source: str, what: str, branch: int) -
 
 
 def is_within(branch: int, limits: str) -> bool:
-    """True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
+    """Return True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
     match = re.match(r"^(?:<=(?P<to>\d+)|>=(?P<at>\d+)|(?P<first>\d+)-(?P<last>\d+))$", str(limits))
     if not match:
         raise ValueError("limits of a branch are <=N, >=N or N-M, not %r" % limits)
@@ -122,7 +122,7 @@ def branch_flavours(data: Distribution, source: str, kind: str, profile: str) ->
 
 
 def has_flavour(data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
-    """True if a source has a flavour of a branch; an installer has all that the branch has."""
+    """Return True if a source has a flavour of a branch; an installer has all that the branch has."""
     if source == RUNFILE:
         known = catalog.branch(branch)
         return known is not None and flavour in known.flavours
@@ -130,5 +130,5 @@ def has_flavour(data: Distribution, source: str, branch: int, profile: str, flav
 
 
 def all_branches(data: Distribution, source: str) -> List[int]:
-    """Branches that a source carries in any kind, ascending."""
+    """Return branches that a source carries in any kind, ascending."""
     return sorted({branch for kind in module_kinds(data, source) for branch in branches(data, source, kind)})

@@ -81,7 +81,7 @@ _gpus: Dict[str, Gpu] = {}
 
 
 def gpus() -> Dict[str, Gpu]:
-    """Every GPU by device id (four small letters)."""
+    """Return every GPU by device id (four small letters)."""
     if not _gpus:
         found: Dict[str, Gpu] = {}
         head: List[str] = []
@@ -103,23 +103,23 @@ def gpus() -> Dict[str, Gpu]:
 
 
 def gpu(device_id: str) -> Optional[Gpu]:
-    """A GPU by its device id ("1b38"), None for one that the catalog does not have."""
+    """Return a GPU by its device id ("1b38"), None for one that the catalog does not have."""
     return gpus().get(device_id.lower())
 
 
 def is_older_than_turing(device_id: str) -> bool:
-    """True if a device id is of a chip before Turing: one that the catalog does not have is no newer GPU."""
+    """Return True if a device id is of a chip before Turing: one that the catalog does not have is no newer GPU."""
     return int(device_id, 16) < int(catalog_data.FIRST_OF_TURING, 16)
 
 
 def nvswitch(device_id: str) -> Optional[str]:
-    """Name of an NVSwitch by its device id, None for anything else."""
+    """Return the name of an NVSwitch by its device id, None for anything else."""
     name = catalog_data.NVSWITCHES.get(device_id.lower())
     return None if name is None else str(name)
 
 
 def branches() -> List[Branch]:
-    """Driver branches, ascending."""
+    """Return driver branches, ascending."""
     return [
         Branch(
             number,
@@ -138,13 +138,13 @@ def branch(number: int) -> Optional[Branch]:
 
 
 def has_ended(number: int) -> bool:
-    """True if NVIDIA no longer maintained a branch in the month of the catalog: the same plan on every day."""
+    """Return True if NVIDIA no longer maintained a branch in the month of the catalog: the same plan on every day."""
     known = branch(number)
     return bool(known and known.eol and known.eol[:7] < DATE[:7])
 
 
 def toolkits() -> List[Toolkit]:
-    """CUDA toolkits, ascending."""
+    """Return CUDA toolkits, ascending."""
     return [
         Toolkit(version, data["min_driver"], tuple(data["compute"]))
         for version, data in sorted(catalog_data.TOOLKITS.items(), key=lambda item: versions.key(item[0]))
@@ -163,7 +163,7 @@ def cuda_installers() -> List[CudaInstaller]:
 
 
 def cuda_installer_needs() -> List[str]:
-    """Packages that the program inside such an installer needs on the host."""
+    """Return packages that the program inside such an installer needs on the host."""
     return list(catalog_data.CUDA_INSTALLER["needs"])
 
 
@@ -186,7 +186,7 @@ def cudnns() -> List[Cudnn]:
 
 
 def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
-    """Packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
+    """Return packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
 
     ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
     possible), and ``side_by_side`` says whether packages for two CUDA majors can be installed together.
@@ -197,7 +197,7 @@ def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
 
 
 def distro(key: str) -> Distribution:
-    """Data of a distribution by its key ("debian12"); KeyError for an unknown one."""
+    """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
     data: Dict[str, Any] = catalog_data.DISTROS[key]
     return dict(data, key=key)
 
@@ -212,7 +212,7 @@ def families() -> Dict[str, Any]:
 
 
 def is_realtime(kernel: str) -> bool:
-    """True if a kernel has PREEMPT_RT, by its release: no module of NVIDIA builds for it."""
+    """Return True if a kernel has PREEMPT_RT, by its release: no module of NVIDIA builds for it."""
     return bool(re.search(families()["realtime_kernels"], kernel))
 
 
@@ -222,13 +222,13 @@ def repositories() -> Dict[str, Dict[str, Any]]:
 
 
 def dcgm() -> Dict[str, Any]:
-    """Packages of DCGM and its exporter with their versions, and the digests of our files (catalog/monitoring.yml)."""
+    """Return packages and versions of DCGM and its exporter, and digests of our files (catalog/monitoring.yml)."""
     data: Dict[str, Any] = catalog_data.DCGM
     return data
 
 
 def managed_hosts() -> Dict[str, Dict[str, Any]]:
-    """Kinds of hosts whose driver is somebody else's (catalog/managed_hosts.yml), in the order of their recognition."""
+    """Return kinds of hosts whose driver is somebody else's (catalog/managed_hosts.yml), in the order of tests."""
     data: Dict[str, Dict[str, Any]] = catalog_data.MANAGED_HOSTS
     return data
 

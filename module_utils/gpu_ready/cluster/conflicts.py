@@ -42,7 +42,7 @@ def message(daemonset: Value, what: str, nodes: List[str]) -> str:
 
 
 def describe(daemonset: Value) -> Optional[str]:
-    """What of NVIDIA's a DaemonSet runs, by its images and name; None for anything else."""
+    """Return what of NVIDIA's a DaemonSet runs, by its images and name; None for anything else."""
     spec = daemonset.get("spec", {}).get("template", {}).get("spec", {})
     images = [str(one.get("image", "")) for one in spec.get("containers") or []]
     # The registry may be a mirror, so only the end of the name counts.

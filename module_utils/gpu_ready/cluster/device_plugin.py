@@ -35,7 +35,7 @@ class DevicePlugin(NamedTuple):
 
 
 def what_is_missing(plugin: DevicePlugin, node: str) -> str:
-    """What keeps the applied device plugin from running on a node; "" for nothing."""
+    """Return what keeps the applied device plugin from running on a node; "" for nothing."""
     place = "%s/%s" % (NAMESPACE, NAME)
     if plugin.daemonset is None:
         return "the cluster has no DaemonSet %s: run this playbook again" % place
@@ -55,13 +55,13 @@ def what_is_missing(plugin: DevicePlugin, node: str) -> str:
 
 
 def is_current(daemonset: Value, pod: Value) -> bool:
-    """True for a pod of the DaemonSet's present template."""
+    """Return True for a pod of the DaemonSet's present template."""
     annotations, labels = daemonset["metadata"].get("annotations") or {}, pod["metadata"].get("labels") or {}
     return bool(annotations.get(GENERATION) == labels.get(POD_GENERATION))
 
 
 def describe(pod: Value) -> str:
-    """A pod of the device plugin, with the reason for which it does not run and what to do."""
+    """Return a pod of the device plugin, with the reason for which it does not run and what to do."""
     name = "pod %s/%s on %s" % (
         NAMESPACE,
         pod["metadata"]["name"],

@@ -120,7 +120,7 @@ class Kubectl:
         return answer
 
     def read(self, words: List[str], limit: float = LIMIT) -> Value:
-        """The JSON that kubectl prints, {} where it prints nothing."""
+        """Return the JSON that kubectl prints, {} where it prints nothing."""
         answer = self.run(words, limit)
         if answer.rc != 0:
             raise failure(words, answer)
@@ -135,7 +135,7 @@ class Kubectl:
         return check_objects(words, value) if isinstance(value, dict) else {}
 
     def get(self, *words: str) -> List[Value]:
-        """Objects that `kubectl get` returns, without those that do not exist."""
+        """Return objects that `kubectl get` returns, without those that do not exist."""
         answer = self.read(["get"] + list(words) + ["--ignore-not-found", "--output=json", "--request-timeout=30s"])
         found = objects_of(answer)
         if [one for one in found if not one.get("metadata", {}).get("name")]:
@@ -143,7 +143,7 @@ class Kubectl:
         return found
 
     def with_objects(self, words: List[str], objects: List[Value], more: List[str]) -> Value:
-        """What kubectl prints as JSON for objects that it reads from a file."""
+        """Return what kubectl prints as JSON for objects that it reads from a file."""
         # kubectl runs as the operator, who chooses the place by TMPDIR; the file is readable to nobody else.
         directory = tempfile.gettempdir()
         with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="gpu-ready-", dir=directory) as handle:
@@ -154,7 +154,7 @@ class Kubectl:
 
 
 def objects_of(answer: Value) -> List[Value]:
-    """The objects in an answer of kubectl: a list, one object, or nothing."""
+    """Return the objects in an answer of kubectl: a list, one object, or nothing."""
     if "items" in answer and str(answer.get("kind", "")).endswith("List"):
         return list(answer["items"] or [])
     return [answer] if answer else []
@@ -174,7 +174,7 @@ def check_objects(words: List[str], answer: Value) -> Value:
 
 
 def has_form(value: Any, form: Any) -> bool:
-    """Whether mappings and lists are where ``form`` has them."""
+    """Return whether mappings and lists are where ``form`` has them."""
     if isinstance(form, list):
         return isinstance(value, list) and all(has_form(one, form[0]) for one in value)
     return isinstance(value, dict) and all(
@@ -185,7 +185,7 @@ def has_form(value: Any, form: Any) -> bool:
 
 
 def impossible(words: List[str], shown: str) -> GpuReadyError:
-    """The error for an answer that no API server gives."""
+    """Return the error for an answer that no API server gives."""
     return GpuReadyError(
         "kubectl %s: the API server names an object that cannot exist (%s). Check that gpu_kubernetes_kubeconfig "
         "and gpu_kubernetes_context name your cluster." % (" ".join(words[:2]), shown[:LONGEST_REASON])
@@ -193,7 +193,7 @@ def impossible(words: List[str], shown: str) -> GpuReadyError:
 
 
 def failure(words: List[str], answer: Result) -> GpuReadyError:
-    """The error for a call that the API server or kubectl refused."""
+    """Return the error for a call that the API server or kubectl refused."""
     reason = first_reason(answer.err or answer.out)
     remedy = "Check gpu_kubernetes_kubeconfig, gpu_kubernetes_context and the API server."
     if FORBIDDEN.search(reason):
@@ -202,12 +202,12 @@ def failure(words: List[str], answer: Result) -> GpuReadyError:
 
 
 def first_reason(text: str) -> str:
-    """What the API server reported; other lines of kubectl repeat it or advise."""
+    """Return what the API server reported; other lines of kubectl repeat it or advise."""
     lines = [line.strip() for line in text[:LONGEST_ERROR].splitlines() if line.strip()]
     named = [line for line in lines if line.lower().startswith(("error", "unable to connect"))]
     return " ".join((named or lines or ["no output"])[0].split())[:LONGEST_REASON]
 
 
 def names(objects: List[Value]) -> List[str]:
-    """Sorted names of objects."""
+    """Return sorted names of objects."""
     return sorted(str(one.get("metadata", {}).get("name", "")) for one in objects)

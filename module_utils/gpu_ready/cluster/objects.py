@@ -29,7 +29,7 @@ class Change(NamedTuple):
 
 
 def diff(change: Change) -> Value:
-    """A change as Ansible's --diff shows it."""
+    """Return a change as Ansible's --diff shows it."""
     before, after = [
         json.dumps(one, indent=1, sort_keys=True) + "\n" if one else "" for one in (change.before, change.after)
     ]
@@ -51,7 +51,7 @@ def is_owned(item: Value) -> bool:
 
 
 def without_server_fields(item: Value) -> Value:
-    """An object without what the API server adds or changes by itself."""
+    """Return an object without what the API server adds or changes by itself."""
     metadata = {name: value for name, value in item.get("metadata", {}).items() if name not in SET_BY_SERVER}
     annotations = {
         name: value
@@ -63,7 +63,7 @@ def without_server_fields(item: Value) -> Value:
 
 
 def usable(live: List[Value], desired: List[Value]) -> List[Value]:
-    """The objects to apply. GpuReadyError for one that somebody else created.
+    """Return the objects to apply. GpuReadyError for one that somebody else created.
 
     A RuntimeClass with the same handler serves as it is: k3s creates one, and it must survive a removal.
     """
@@ -82,7 +82,7 @@ def usable(live: List[Value], desired: List[Value]) -> List[Value]:
 
 
 def find_changes(live: List[Value], after: List[Value]) -> List[Change]:
-    """Objects that applying would create or change; ``after``: what the API server says they would be."""
+    """Return objects that applying would create or change; ``after``: what the API server says they would be."""
     found = {key(one): without_server_fields(one) for one in live}
     rows = [Change(describe(one), found.get(key(one), {}), without_server_fields(one)) for one in after]
     return [row for row in rows if row.before != row.after]
@@ -127,12 +127,12 @@ def server_side(kubectl: Kubectl, objects: List[Value], more: List[str]) -> Valu
 
 
 def conflict(text: str) -> str:
-    """Which field and manager the API server named."""
+    """Return which field and manager the API server named."""
     return text.partition("conflict: ")[2].partition(". Check ")[0] or text
 
 
 def conflicting(kubectl: Kubectl, words: List[str], objects: List[Value]) -> str:
-    """The first object that cannot be applied: kubectl does not name it."""
+    """Return the first object that cannot be applied: kubectl does not name it."""
     for one in objects:
         try:
             kubectl.with_objects(words, [one], ["--dry-run=server"])
@@ -170,19 +170,22 @@ def remove(kubectl: Kubectl, nodes: List[str], check: bool) -> Tuple[List[Change
 
 
 def bare_node(name: str) -> Value:
-    """A node without any field of gpu-ready."""
+    """Return a node without any field of gpu-ready."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
 
 
 def labelled_nodes(kubectl: Kubectl) -> List[Value]:
-    """Nodes with labels that gpu-ready set. Raw, since `kubectl get` from 1.21 on does not show who set a field."""
+    """Return nodes with labels that gpu-ready set.
+
+    Raw, since `kubectl get` from 1.21 on does not show who set a field.
+    """
     path = "/api/v1/nodes?labelSelector=%s%%3Dtrue" % PRESENT_LABEL.replace("/", "%2F")
     answer = kubectl.read(["get", "--raw", path])
     return [dict(node, kind="Node") for node in answer.get("items") or [] if MANAGER in managers(node)]
 
 
 def managers(item: Value) -> Dict[str, Any]:
-    """Who applied fields of an object, with those fields."""
+    """Return who applied fields of an object, with those fields."""
     return {
         str(entry.get("manager")): entry.get("fieldsV1")
         for entry in item.get("metadata", {}).get("managedFields") or []

@@ -15,7 +15,7 @@ VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
 
 def parse_version(text: str) -> Optional[Tuple[int, int, int]]:
-    """The version of a server such as v1.34.2+k3s1; None for other texts."""
+    """Return the version of a server such as v1.34.2+k3s1; None for other texts."""
     found = VERSION.match(text)
     return (int(found.group(1)), int(found.group(2)), int(found.group(3))) if found else None
 
@@ -46,7 +46,7 @@ def check_dra(server: str, has_cdi: bool) -> None:
 
 
 def refuse_drivers(drivers: Dict[str, str]) -> Dict[str, str]:
-    """Why nodes cannot use the DRA driver, by node; ``drivers``: versions by node, as the hosts answered."""
+    """Return why nodes cannot use the DRA driver, by node; ``drivers``: versions by node, as the hosts answered."""
     return {
         node: "NVIDIA's DRA driver needs driver %d or newer (found %s). Upgrade it, or use "
         "gpu_kubernetes_dra: false." % (DRA_DRIVER, short(driver) if driver else "none")

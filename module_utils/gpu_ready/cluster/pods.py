@@ -4,7 +4,7 @@ from .kubectl import Value, first_reason
 
 
 def reason(item: Value) -> str:
-    """Why a pod does not run, as scheduler, kubelet or engine say it."""
+    """Return why a pod does not run, as scheduler, kubelet or engine say it."""
     status = item.get("status", {})
     for one in status.get("containerStatuses") or []:
         for state in ("waiting", "terminated"):
@@ -23,7 +23,7 @@ def is_ready(item: Value) -> bool:
 
 
 def is_ending(item: Value) -> bool:
-    """True for a pod that was deleted and still ends."""
+    """Return True for a pod that was deleted and still ends."""
     return bool(item["metadata"].get("deletionTimestamp"))
 
 

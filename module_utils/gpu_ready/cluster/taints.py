@@ -32,12 +32,12 @@ class Taints(NamedTuple):
 
     @classmethod
     def read(cls, node: Value) -> "Taints":
-        """The taints of a node as the API server has them."""
+        """Return the taints of a node as the API server has them."""
         own = (node.get("metadata", {}).get("annotations") or {}).get(ANNOTATION, "")
         return cls(list(node.get("spec", {}).get("taints") or []), str(own))
 
     def change(self, effect: str) -> "Taints":
-        """The taints with that one of gpu-ready, or with none."""
+        """Return the taints with that one of gpu-ready, or with none."""
         others = [one for one in self.taints if one != {"key": KEY, "value": VALUE, "effect": self.own}]
         if effect == self.own and len(others) < len(self.taints):
             return self
@@ -46,7 +46,7 @@ class Taints(NamedTuple):
         return Taints(others + [{"key": KEY, "value": VALUE, "effect": effect}], effect)
 
     def patch(self) -> Value:
-        """A merge patch that gives a node these taints."""
+        """Return a merge patch that gives a node these taints."""
         return {"metadata": {"annotations": {ANNOTATION: self.own or None}}, "spec": {"taints": self.taints or None}}
 
 
@@ -64,7 +64,7 @@ def apply(kubectl: Kubectl, effects: Dict[str, str], check: bool) -> List[Change
 
 
 def apply_to(kubectl: Kubectl, node: Value, effect: str, check: bool) -> Optional[Change]:
-    """The change of one node; None if it has what it should have. GpuReadyError if it cannot be written."""
+    """Return the change of one node; None if it has what it should have. GpuReadyError if it cannot be written."""
     name = node["metadata"]["name"]
     for _ in range(TRIES):
         before = Taints.read(node)

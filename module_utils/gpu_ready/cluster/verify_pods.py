@@ -54,7 +54,7 @@ class NodeVerdict(NamedTuple):
 
 
 def pod(node: NodeRequest, number: int, options: PodOptions) -> Value:
-    """A test pod that only this node, with GPUs of this model, can run."""
+    """Return a test pod that only this node, with GPUs of this model, can run."""
     digest = hashlib.sha256(node.name.encode("utf-8")).hexdigest()[:10]
     here = [{"key": "metadata.name", "operator": "In", "values": [node.name]}]
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": here}]}}
@@ -88,7 +88,7 @@ def pod(node: NodeRequest, number: int, options: PodOptions) -> Value:
 
 
 def check(kubectl: Kubectl, nodes: List[NodeRequest], options: PodOptions) -> Dict[str, NodeVerdict]:
-    """The present verdict on each node; creates the test pods of a node as soon as it offers its GPUs."""
+    """Return the present verdict on each node; creates the test pods of a node as soon as it offers its GPUs."""
     states = {str(one["metadata"]["name"]): one for one in kubectl.get("nodes")}
     existing = kubectl.get("pods", "--namespace=" + NAMESPACE, "--selector=%s=%s" % (NAME_LABEL, NAME))
     plugin = DevicePlugin.read(kubectl)
@@ -101,7 +101,7 @@ def check(kubectl: Kubectl, nodes: List[NodeRequest], options: PodOptions) -> Di
 
 
 def check_node(node: NodeRequest, state: Optional[Value], missing: str) -> Optional[NodeVerdict]:
-    """What keeps a node from running test pods; None if nothing does. ``missing``: of its device plugin."""
+    """Return what keeps a node from running test pods; None if nothing does. ``missing``: of its device plugin."""
     if not node.gpus or not LABEL_VALUE.match(node.product):
         return NodeVerdict(
             "failed", "the host named no verified GPU or no model: run site.yml, then this playbook again"
@@ -127,7 +127,7 @@ def check_node(node: NodeRequest, state: Optional[Value], missing: str) -> Optio
 
 
 def requested(item: Value) -> int:
-    """How many GPUs a pod holds."""
+    """Return how many GPUs a pod holds."""
     if item.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return 0
     limits = [(one.get("resources") or {}).get("limits") or {} for one in item.get("spec", {}).get("containers") or []]
@@ -146,7 +146,7 @@ def create(kubectl: Kubectl, node: NodeRequest, options: PodOptions) -> NodeVerd
 
 
 def check_pods(kubectl: Kubectl, node: NodeRequest, pods: List[Value]) -> NodeVerdict:
-    """The verdict on a node whose test pods exist."""
+    """Return the verdict on a node whose test pods exist."""
     seen = {}  # type: Dict[str, List[str]]
     if [one for one in pods if is_ending(one)]:
         return NodeVerdict("waiting", "its earlier test pods end")
@@ -193,7 +193,7 @@ def judge(node: NodeRequest, seen: Dict[str, List[str]]) -> NodeVerdict:
 
 
 def log(kubectl: Kubectl, name: str) -> str:
-    """The last lines of a test pod; "" while the kubelet has nothing."""
+    """Return the last lines of a test pod; "" while the kubelet has nothing."""
     options = ["--namespace=" + NAMESPACE, "--tail=200", "--limit-bytes=%d" % LONGEST_LOG, "--request-timeout=30s"]
     return kubectl.run(["logs", name] + options).out[:LONGEST_LOG]
 
@@ -216,14 +216,14 @@ def delete(kubectl: Kubectl, which: List[str], how: List[str]) -> None:
 
 
 def summary(verdicts: Dict[str, NodeVerdict]) -> str:
-    """What is awaited, node by node; "" for nothing."""
+    """Return what is awaited, node by node; "" for nothing."""
     waiting = ["%s: %s" % (name, one.message) for name, one in sorted(verdicts.items()) if one.state == "waiting"]
     more = len(waiting) - LISTED
     return "; ".join(waiting[:LISTED]) + ("; and %d more nodes" % more if more > 0 else "")
 
 
 def give_up(verdicts: Dict[str, NodeVerdict], limit: int) -> Dict[str, NodeVerdict]:
-    """The verdicts after the last look: what is still awaited has failed."""
+    """Return the verdicts after the last look: what is still awaited has failed."""
     return {
         name: NodeVerdict("failed", "not within %d s: %s" % (limit, one.message)) if one.state == "waiting" else one
         for name, one in verdicts.items()
@@ -231,7 +231,7 @@ def give_up(verdicts: Dict[str, NodeVerdict], limit: int) -> Dict[str, NodeVerdi
 
 
 def read_nodes(values: List[Value], replicas: int) -> List[NodeRequest]:
-    """Nodes of the module's option. What a host answered is used only in the form that it can have."""
+    """Return nodes of the module's option. What a host answered is used only in the form that it can have."""
     return [
         NodeRequest(
             str(one["node"]),

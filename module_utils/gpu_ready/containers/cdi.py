@@ -163,7 +163,7 @@ def _parse_yaml(text: str) -> Optional[CdiSpec]:
 
 
 def select_libraries(names: Iterable[Tuple[str, str]]) -> Tuple[Optional[str], Tuple[DriverLibrary, ...]]:
-    """Driver version and its libraries, from pairs (path as listed, path with links resolved).
+    """Return the driver version and its libraries, from pairs (path as listed, path with links resolved).
 
     The version is taken from NVML's library, else from CUDA's. Files of another version, left by another driver, are
     ignored.
@@ -194,7 +194,7 @@ def is_library(name: str) -> bool:
 
 
 def format_boot_nodes(gpus: int) -> str:
-    """The text of :data:`BOOT_NODES` for a number of GPUs.
+    """Return the text of :data:`BOOT_NODES` for a number of GPUs.
 
     The kernel does not create these nodes, the first NVIDIA program does; after a boot that may be one in a container,
     which needs them already. 255 is nvidiactl; with -u the numbers count from nvidia-uvm.
@@ -203,7 +203,7 @@ def format_boot_nodes(gpus: int) -> str:
 
 
 def format_nodes_unit(gpus: int) -> Dict[str, str]:
-    """Path and text of the files that create the nodes at boot for engines other than docker."""
+    """Return the path and text of the files that create the nodes at boot for engines other than docker."""
     head = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
     unit = (
         "[Unit]\nDescription=Device nodes of NVIDIA GPUs\n"
@@ -224,7 +224,7 @@ def _commands(key: str, gpus: int) -> str:
 def find_difference(
     spec: CdiSpec, driver: DriverFiles, gpu_nodes: Iterable[str], exists: Iterable[str]
 ) -> Optional[str]:
-    """Why a specification no longer matches this host, None if it does.
+    """Return why a specification no longer matches this host, None if it does.
 
     ``exists``: its existing files and nodes. UUIDs are not compared: the driver reports them only after a program has
     opened the GPU.

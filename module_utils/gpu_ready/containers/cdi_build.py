@@ -16,7 +16,7 @@ _OPTIONS = ["ro", "nosuid", "nodev", "bind"]
 
 
 def build_spec(driver: DriverFiles, gpus: Iterable[CdiGpu], directory: str = "/usr/lib/x86_64-linux-gnu") -> str:
-    """Our own specification as text; ``directory`` is the library directory of Debian images on this architecture.
+    """Return our own specification as text; ``directory``: the library directory of Debian images on this architecture.
 
     Devices are named by index and UUID, and ``all``.
     """

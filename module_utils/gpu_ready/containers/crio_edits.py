@@ -17,7 +17,10 @@ HEAD = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
 
 
 def drop_in_text(files: List[ConfigFile], mode: str, default: bool) -> Optional[str]:
-    """The content of our drop-in file, None where none is needed. Raises ConfigError for a file that is not valid."""
+    """Return the content of our drop-in file, None where none is needed.
+
+    Raises ConfigError for a file that is not valid.
+    """
     current = effective_table([file for file in files if file.path != DROP_IN])
     text = None
     for path, value in toolkit_keys(current, default) if mode == "toolkit" else cdi_keys(current):
@@ -36,7 +39,7 @@ def effective_table(files: List[ConfigFile]) -> Dict[str, Any]:
 
 
 def toolkit_keys(current: Dict[str, Any], default: bool) -> KeyValues:
-    """Keys below [crio.runtime] for the runtime nvidia.
+    """Return keys below [crio.runtime] for the runtime nvidia.
 
     It is a copy of the default runtime with another program, as nvidia-ctk makes it (pkg/config/engine/crio/crio.go):
     CRI-O does not start where a runtime names no monitor_path and conmon is not in PATH.

@@ -167,13 +167,13 @@ def parse_info(text: Optional[str]) -> Optional[EngineInfo]:
 
 
 def parse_version(text: str) -> Optional[str]:
-    """Version in the output of ``dockerd --version`` ("Docker version 26.1.5+dfsg1, build a72d7cd")."""
+    """Return the version in the output of ``dockerd --version`` ("Docker version 26.1.5+dfsg1, build a72d7cd")."""
     match = re.search(r"version\s+v?(\d[^\s,]*)", text)
     return match.group(1) if match else None
 
 
 def capabilities(version: Optional[str]) -> EngineCapabilities:
-    """Features of a version; an unknown version counts as a current one."""
+    """Return features of a version; an unknown version counts as a current one."""
     numbers = [int(part) for part in re.findall(r"\d+", (version or "").split("+")[0])[:2]]
     if not numbers:
         return EngineCapabilities("default", True, True)
@@ -183,7 +183,7 @@ def capabilities(version: Optional[str]) -> EngineCapabilities:
 
 
 def uses_gpu(container: Dict[str, Any]) -> bool:
-    """True if a container (an answer to ``GET /containers/ID/json``) requested a GPU."""
+    """Return True if a container (an answer to ``GET /containers/ID/json``) requested a GPU."""
     host = container.get("HostConfig") or {}
     environment = (container.get("Config") or {}).get("Env") or []
     visible = [text.split("=", 1)[1] for text in environment if text.startswith("NVIDIA_VISIBLE_DEVICES=")]
@@ -201,7 +201,7 @@ def uses_gpu(container: Dict[str, Any]) -> bool:
 
 
 def gpu_access(container: Dict[str, Any]) -> str:
-    """How a container (an answer to ``GET /containers/ID/json``) can reach a GPU, "" if it cannot.
+    """Return how a container (an answer to ``GET /containers/ID/json``) can reach a GPU, "" if it cannot.
 
     A privileged container has all device nodes; one that mounts /dev has those that its device rules allow.
     """
@@ -219,7 +219,7 @@ def gpu_access(container: Dict[str, Any]) -> str:
 
 
 def oci_access(text: str, spec: Dict[str, Any]) -> str:
-    """How a container can reach a GPU by its OCI specification, parsed and as text; "" if it cannot.
+    """Return how a container can reach a GPU by its OCI specification, parsed and as text; "" if it cannot.
 
     A privileged container has a rule that allows all devices: no type, no number.
     """
@@ -237,7 +237,7 @@ def oci_access(text: str, spec: Dict[str, Any]) -> str:
 def parse_service(
     texts: Sequence[Tuple[str, str]], read: Callable[[str], Optional[str]] = lambda path: None
 ) -> DockerdService:
-    """Flags of dockerd in its unit and drop-ins; ``texts`` are (path, text) in systemd's order.
+    """Return flags of dockerd in its unit and drop-ins; ``texts`` are (path, text) in systemd's order.
 
     ``read`` returns the text of an environment file (None: absent).
     """
@@ -263,7 +263,7 @@ def parse_service(
 
 
 def _settings(text: str) -> List[Tuple[str, str]]:
-    """Settings of the section [Service], with continued lines joined and without comments."""
+    """Return settings of the section [Service], with continued lines joined and without comments."""
     lines: List[str] = []
     continued = False
     for line in text.splitlines():
@@ -353,7 +353,7 @@ def _flags(words: List[Tuple[str, str]]) -> DockerdService:
 
 
 def conflicts(flags: Sequence[DockerdFlag], value: Dict[str, Any]) -> List[FlagConflict]:
-    """Options both among the flags and in ``value``, the content of daemon.json.
+    """Return options both among the flags and in ``value``, the content of daemon.json.
 
     docker merges the runtimes of both; only a runtime in both is a conflict.
     """
@@ -372,7 +372,7 @@ def conflicts(flags: Sequence[DockerdFlag], value: Dict[str, Any]) -> List[FlagC
 
 
 def unit_paths(listdir: Callable[[str], List[str]], unit: str = UNIT) -> List[str]:
-    """Paths of a unit in systemd's order: candidates for the unit itself, then its drop-ins."""
+    """Return paths of a unit in systemd's order: candidates for the unit itself, then its drop-ins."""
     candidates = [posixpath.join(directory, unit) for directory in UNIT_DIRECTORIES]
     drop_ins: Dict[str, str] = {}
     for name in ("service.d", unit + ".d"):

@@ -46,7 +46,7 @@ def find_difference(
     stamp: Callable[[str], Stamp],
     root: str = ROOT,
 ) -> Optional[str]:
-    """Why the volume does not match the installed driver, None if it does; ``current``: the target of the link.
+    """Return why the volume does not match the installed driver, None if it does; ``current``: the target of the link.
 
     The functions are called with paths on the host.
     """

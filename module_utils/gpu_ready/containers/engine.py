@@ -36,17 +36,17 @@ _NAMES = "{{.Repository}}:{{.Tag}}"
 
 
 def ctr(engine: str, *words: str) -> List[str]:
-    """A call of ``ctr`` in our namespace."""
+    """Return a call of ``ctr`` in our namespace."""
     return CTR[engine] + ["--namespace", NAMESPACE] + list(words)
 
 
 def program(engine: str) -> str:
-    """Name or path of the program that starts containers of an engine; "" where there is none."""
+    """Return the name or path of the program that starts containers of an engine; "" where there is none."""
     return "" if engine == CRIO else CTR[engine][0] if engine in CTR else engine
 
 
 def full_name(image: str) -> str:
-    """Name with registry, path and tag: ``ubuntu`` is ``docker.io/library/ubuntu:latest``."""
+    """Return the name with registry, path and tag: ``ubuntu`` is ``docker.io/library/ubuntu:latest``."""
     first, slash, _ = image.partition("/")
     if not slash or not ("." in first or ":" in first or first == "localhost"):
         image = "docker.io/" + (image if slash else "library/" + image)
@@ -54,7 +54,7 @@ def full_name(image: str) -> str:
 
 
 def image_name(engine: str, image: str) -> str:
-    """The name that an engine needs."""
+    """Return the name that an engine needs."""
     return image if engine == DOCKER else full_name(image)
 
 
@@ -71,7 +71,7 @@ def inspect_command(engine: str, image: str) -> List[str]:
 
 
 def has_image(engine: str, rc: int, out: str) -> bool:
-    """True if :func:`inspect_command` found the image; ``ctr`` ends with 0 in both cases."""
+    """Return True if :func:`inspect_command` found the image; ``ctr`` ends with 0 in both cases."""
     return rc == 0 and (engine not in OF_CONTAINERD or bool(out.strip()))
 
 
@@ -90,7 +90,7 @@ def load_command(engine: str, archive: str) -> List[str]:
 
 
 def loaded_name(engine: str, out: str) -> Optional[str]:
-    """Name (docker: or id) of the loaded image, None if the engine prints none."""
+    """Return the name (docker: or id) of the loaded image, None if the engine prints none."""
     match = _LOADED[CONTAINERD if engine in OF_CONTAINERD else engine].search(out)
     return match.group(1) if match else None
 
@@ -107,7 +107,7 @@ def untag_command(engine: str, image: str) -> List[str]:
 
 
 def pull_command(engine: str, image: str) -> Optional[List[str]]:
-    """None for an engine that pulls the image when it starts a container."""
+    """Return None for an engine that pulls the image when it starts a container."""
     return ctr(engine, "images", "pull", full_name(image)) if engine in OF_CONTAINERD else None
 
 
@@ -115,7 +115,7 @@ def pull_command(engine: str, image: str) -> Optional[List[str]]:
 
 
 def gpu_args(engine: str, mode: str) -> List[str]:
-    """Arguments that give a container all GPUs, by NVIDIA's toolkit or by CDI. podman supports CDI only."""
+    """Return arguments that give a container all GPUs, by NVIDIA's toolkit or by CDI. podman supports CDI only."""
     if engine == PODMAN or mode != "toolkit":
         return ["--device", "nvidia.com/gpu=all"]
     if engine in OF_CONTAINERD:
@@ -146,7 +146,7 @@ def remove_commands(engine: str, container: str) -> List[List[str]]:
 
 
 def ctr_arguments(specification: str, devices: List[str]) -> Optional[List[str]]:
-    """Devices of a CDI specification in JSON as arguments of ``ctr run``, which has no CDI before 2.0.
+    """Return devices of a CDI specification in JSON as arguments of ``ctr run``, which has no CDI before 2.0.
 
     None for an invalid specification, unknown devices, and hooks.
     """

@@ -79,7 +79,7 @@ def apply_change(host: Host, change: DefaultChange, version: str, paths: Default
 
 
 def format_link(default: cuda.DefaultLink, paths: DefaultPaths) -> str:
-    """The link as a diff shows it."""
+    """Return the link as a diff shows it."""
     if default.target is None:
         return ""
     return "%s -> %s (%s)\n" % (paths.link, default.target, default.mode or default.kind)

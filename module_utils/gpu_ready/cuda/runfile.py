@@ -93,7 +93,7 @@ class ToolkitPaths(NamedTuple):
 
 
 def read_record(host: Host, version: str, paths: ToolkitPaths) -> Optional[cuda.ToolkitRecord]:
-    """None if gpu-ready did not install the toolkit."""
+    """Return None if gpu-ready did not install the toolkit."""
     text = host.read(cuda.record_path(version, paths.records))
     return None if text is None else cuda.parse_record(text)
 
@@ -103,7 +103,7 @@ def uninstaller_path(path: str) -> str:
 
 
 def missing_toolkit(host: Host, request: ToolkitInstaller, paths: ToolkitPaths) -> str:
-    """What is missing, for messages; "" if nothing is."""
+    """Return what is missing, for messages; "" if nothing is."""
     record = read_record(host, request.version, paths)
     if record is not None and not record.complete:
         return "the rest of an interrupted installation of CUDA %s" % request.version
@@ -120,7 +120,7 @@ def missing_toolkit(host: Host, request: ToolkitInstaller, paths: ToolkitPaths) 
 
 
 def installer_options(request: ToolkitInstaller, directory: str) -> List[str]:
-    """Arguments of a run that installs the toolkit and nothing else.
+    """Return arguments of a run that installs the toolkit and nothing else.
 
     Without --override the installer refuses a host whose compiler is not in its list; only nvcc needs the compiler.
     """
@@ -232,7 +232,7 @@ def _preserved_default_link(host: Host, paths: ToolkitPaths) -> Iterator[None]:
 
 
 def verify_release(host: Host, request: ToolkitInstaller) -> str:
-    """The release after a run; raises RunfileError if it is not the requested one."""
+    """Return the release after a run; raises RunfileError if it is not the requested one."""
     found = cuda.installed_release(host, request.path)
     if not found or not host.exists(request.path + "/bin/nvcc"):
         raise RunfileError(
@@ -275,7 +275,7 @@ def run_uninstaller(host: Host, version: str, path: str) -> None:
 
 
 def has_remains(host: Host, version: str, path: str, paths: ToolkitPaths) -> bool:
-    """True if anything of a toolkit is left: its directory, our record, or a link to it."""
+    """Return True if anything of a toolkit is left: its directory, our record, or a link to it."""
     group = cuda.read_group(host, paths.default.link, paths.default.states)
     return (
         host.isdir(path)
@@ -287,7 +287,7 @@ def has_remains(host: Host, version: str, path: str, paths: ToolkitPaths) -> boo
 
 
 def is_dangling(host: Host, path: str, default: cuda_default.DefaultPaths) -> bool:
-    """True if the default link points to this toolkit, which is removed."""
+    """Return True if the default link points to this toolkit, which is removed."""
     written = host.readlink(default.link)
     if written is None or host.exists(default.link):
         return False
@@ -337,7 +337,7 @@ def remove_toolkit(host: Host, version: str, path: str, paths: ToolkitPaths) -> 
 
 
 def is_incomplete(host: Host, version: str, path: str, paths: ToolkitPaths) -> bool:
-    """True if a directory contains only what our interrupted installer left."""
+    """Return True if a directory contains only what our interrupted installer left."""
     record = read_record(host, version, paths)
     entry = manifest.read(paths.manifest).get(SECTION, {}).get(version, {})
     return record is not None and not record.complete and entry.get("existed") is False and host.isdir(path)

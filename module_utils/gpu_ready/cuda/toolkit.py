@@ -61,13 +61,13 @@ class DefaultLink(NamedTuple):
 
 
 def version_of_directory(name: str) -> Optional[str]:
-    """The version 12.9 for the directory name "cuda-12.9", None for other names."""
+    """Return the version 12.9 for the directory name "cuda-12.9", None for other names."""
     found = _DIRECTORY.match(name)
     return found.group(1) if found else None
 
 
 def version_of_package(name: str) -> Optional[str]:
-    """The version 12.9 for "cuda-toolkit-12-9", None for other packages, its parts and metapackages included."""
+    """Return the version 12.9 for "cuda-toolkit-12-9", None for other packages, its parts and metapackages included."""
     found = _PACKAGE.match(name)
     return "%s.%s" % found.groups() if found else None
 
@@ -77,33 +77,33 @@ def toolkit_path(version: str) -> str:
 
 
 def toolkit_package(version: str) -> str:
-    """The package of a complete toolkit without a driver (``cuda`` and ``cuda-12-9`` depend on one)."""
+    """Return the package of a complete toolkit without a driver (``cuda`` and ``cuda-12-9`` depend on one)."""
     return "cuda-toolkit-" + version.replace(".", "-")
 
 
 def series(version: str) -> str:
-    """The two numbers of a toolkit's directory: "12.9" for "12.9.1" and "12.9"."""
+    """Return the two numbers of a toolkit's directory: "12.9" for "12.9.1" and "12.9"."""
     return ".".join(version.split(".")[:2])
 
 
 def is_release(found: Optional[str], requested: str) -> bool:
-    """True if a release matches the requested one; each release of 12.9 matches "12.9"."""
+    """Return True if a release matches the requested one; each release of 12.9 matches "12.9"."""
     return found is not None and (found == requested or found.startswith(requested + "."))
 
 
 def is_dated(release: str) -> bool:
-    """True for a release whose third number is a date, as in some of CUDA 11 (11.4.20210728)."""
+    """Return True for a release whose third number is a date, as in some of CUDA 11 (11.4.20210728)."""
     return re.match(r"\d+\.\d+\.\d{6,}", release) is not None
 
 
 def release_of_file(name: str) -> Optional[str]:
-    """Release in the name of an installer, with a driver version in it (up to 13.3) or without."""
+    """Return the release in the name of an installer, with a driver version in it (up to 13.3) or without."""
     found = re.match(_FILE, name.rpartition("/")[2])
     return found.group(1) if found else None
 
 
 def packages_of_toolkit(version: str, packages: Iterable[str]) -> List[str]:
-    """Packages of one toolkit, metapackages included, sorted.
+    """Return packages of one toolkit, metapackages included, sorted.
 
     Packages shared by several toolkits (``cuda-toolkit-config-common``, ``nsight-compute-2025.2``) are excluded.
     """
@@ -129,7 +129,7 @@ def format_record(record: ToolkitRecord) -> str:
 
 
 def parse_version_json(text: str) -> Optional[str]:
-    """Release in version.json (CUDA 11.1 and newer)."""
+    """Return the release in version.json (CUDA 11.1 and newer)."""
     try:
         value = parse_json(text)
     except ValueError:
@@ -140,7 +140,7 @@ def parse_version_json(text: str) -> Optional[str]:
 
 
 def parse_version_txt(text: str) -> Optional[str]:
-    """Release in version.txt (``CUDA Version 10.2.89``)."""
+    """Return the release in version.txt (``CUDA Version 10.2.89``)."""
     found = _RELEASE.search(text) if text.startswith("CUDA Version") else None
     return found.group(1) if found else None
 
@@ -184,7 +184,7 @@ def read_group(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNATI
 
 
 def read_default(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNATIVES) -> DefaultLink:
-    """A target of None means that the link is missing or dangling."""
+    """Return a target of None means that the link is missing or dangling."""
     written = host.readlink(link)
     if written is None:
         return DefaultLink(None, "directory" if host.exists(link) else "absent", None)
@@ -196,7 +196,10 @@ def read_default(host: Host, link: str = LINK, states: Tuple[str, ...] = ALTERNA
 
 
 def _toolkit_of(host: Host, link: str) -> str:
-    """The first toolkit directory on the way to a link's target; it is a link itself if it is on another disk."""
+    """Return the first toolkit directory on the way to a link's target.
+
+    It is a link itself if it is on another disk.
+    """
     path = link
     for _ in range(MAX_LINKS):
         written = host.readlink(path)

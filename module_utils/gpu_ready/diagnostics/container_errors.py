@@ -22,7 +22,7 @@ ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable",
 
 
 def problems(text: str) -> List[Explanation]:
-    """What a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
+    """Return what a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
     flat = text_lines.joined(text)
     found = message_table.find_broken(CONTAINER, text)
     # "permission denied" in a message of the toolkit does not make it unrelated to GPUs.
@@ -36,7 +36,7 @@ def problems(text: str) -> List[Explanation]:
 
 
 def without_card(row: Found, flat: str) -> Found:
-    """Docker's word for a missing toolkit as that for a missing GPU where the text shows other cards only."""
+    """Return Docker's word for a missing toolkit as that for a missing GPU where the text shows other cards only."""
     shown = DISPLAY.findall(flat)
     if row.entry.code != "toolkit_missing" or not shown or any("nvidia" in card.lower() for card in shown):
         return row
@@ -45,7 +45,7 @@ def without_card(row: Found, flat: str) -> Found:
 
 
 def without_images(flat: str) -> str:
-    """A text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
+    """Return a text without names of images such as nvidia/cuda:12.4, which say nothing about the failure."""
     return " ".join(
         word
         for word in flat.split()
@@ -54,13 +54,13 @@ def without_images(flat: str) -> str:
 
 
 def needed_cuda(flat: str) -> Optional[str]:
-    """The CUDA version that an image asks for, None where the text names none."""
+    """Return the CUDA version that an image asks for, None where the text names none."""
     match = NEEDS_CUDA.search(flat)
     return match.group(1) if match else None
 
 
 def cause(text: str) -> Optional[str]:
-    """The word for the root cause; None for an unknown failure."""
+    """Return the word for the root cause; None for an unknown failure."""
     found = problems(text)
     if found:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}

@@ -23,7 +23,7 @@ EVENTS = ("xid", "sxid")
 
 
 def make_log(text: str) -> Optional[str]:
-    """The path of the compiler's log that DKMS or an installer names."""
+    """Return the path of the compiler's log that DKMS or an installer names."""
     match = MAKE_LOG.search(text)
     return (match.group(1) or match.group(2)) if match else None
 
@@ -35,13 +35,13 @@ def add_outcome(message: str, text: str) -> str:
 
 
 def named_log(message: str) -> Optional[str]:
-    """The path of the log that a message of :func:`explain_failure` names."""
+    """Return the path of the log that a message of :func:`explain_failure` names."""
     match = re.search(r"the whole log is (/\S+) on the host", message)
     return match.group(1) if match else None
 
 
 def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optional[Explanation]:
-    """The first known explanation of some texts, each (kind, text)."""
+    """Return the first known explanation of some texts, each (kind, text)."""
     from . import messages  # compiles hundreds of patterns, which a module needs only when something failed
 
     for kind, text in texts:
@@ -52,13 +52,13 @@ def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optiona
 
 
 def format_failure(cause: str, quoted: Optional[str], log: str, remedy: str) -> str:
-    """A cause, the words that show it, where the whole log is, and the remedy, which the report shows apart."""
+    """Return a cause, the words that show it, where the whole log is, and the remedy, which the report shows apart."""
     shown = "%s (%s)" % (cause, quoted) if quoted else cause
     return "%s%s. Remedy: %s" % (shown, "; the whole log is %s on the host" % log if log else "", remedy)
 
 
 def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ...] = ()) -> str:
-    """The explanation of a failure, else the first line with an error.
+    """Return the explanation of a failure, else the first line with an error.
 
     ``log``: path of the full log. ``known``: codes that the caller reports already.
     """
@@ -70,7 +70,7 @@ def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ..
 
 
 def key_line(texts: List[str]) -> str:
-    """The first line with an error, else the last line, if possible one of the program itself."""
+    """Return the first line with an error, else the last line, if possible one of the program itself."""
     lines = [line.strip() for text in texts for line in text_lines.plain(text).split("\n") if line.strip()]
     errors = [line for line in lines if ERROR.search(line)]
     of_program = [line for line in lines if not SYSTEMD.match(line)]
@@ -79,7 +79,7 @@ def key_line(texts: List[str]) -> str:
 
 
 def new_lines(before: str, after: str) -> str:
-    """Lines of the kernel's log after ``before``; all if it does not contain the last line of ``before``."""
+    """Return lines of the kernel's log after ``before``; all if it does not contain the last line of ``before``."""
     marks = [line for line in before.splitlines() if line.strip()]
     place = after.rfind(marks[-1]) if marks else -1
     return after[place + len(marks[-1]) :] if place >= 0 else after
@@ -89,13 +89,13 @@ STARTS = re.compile(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*")
 
 
 def since_last_start(journal: str) -> str:
-    """The journal of a unit from its last start, "" where none is in it."""
+    """Return the journal of a unit from its last start, "" where none is in it."""
     starts = [match.start() for match in STARTS.finditer(journal)]
     return journal[starts[-1] :] if starts else ""
 
 
 def since_start(journal: str, unit: str) -> str:
-    """The journal of a unit from the last start after which the program itself printed something.
+    """Return the journal of a unit from the last start after which the program itself printed something.
 
     Output of programs and messages of systemd reach the journal in different ways. On a busy host output may precede
     the message about the start.

@@ -151,7 +151,7 @@ class Part(NamedTuple):
 
 
 def parts(text: str) -> List[Part]:
-    """The entries of a log: a line without a beginning of its own continues the entry before it."""
+    """Return the entries of a log: a line without a beginning of its own continues the entry before it."""
     blocks: List[List[Line]] = [[]]
     for number, line in lines_of(text):
         line = line[OUTER.match(line).end() :] if OUTER.match(line) else line  # type: ignore[union-attr]
@@ -166,7 +166,7 @@ def parts(text: str) -> List[Part]:
 
 
 def matches(part: Part, rows: List[Entry]) -> List[Found]:
-    """The causes that an entry names, also where a narrow terminal broke its words."""
+    """Return the causes that an entry names, also where a narrow terminal broke its words."""
     causes = message_table.find(INSTALLER, flatten(part.lines), rows)
     if not causes and len(part.lines) > 1:
         causes = message_table.find(INSTALLER, flatten(part.lines, ""), rows)
@@ -174,7 +174,7 @@ def matches(part: Part, rows: List[Entry]) -> List[Found]:
 
 
 def failed(entries: List[Part]) -> bool:
-    """True if a log reports a failure and does not end with success."""
+    """Return True if a log reports a failure and does not end with success."""
     lines = "\n".join(part.text for part in entries if not part.continued)
     for spelled in (lines, glued(lines).text):
         if message_table.matches(FAILED, spelled, spelled.lower()):
@@ -183,13 +183,13 @@ def failed(entries: List[Part]) -> bool:
 
 
 def complete(lines: str) -> bool:
-    """True if a log ends with a finished installation."""
+    """Return True if a log ends with a finished installation."""
     ends = [match.end() for match in message_table.matches(COMPLETE, lines, lines.lower())]
     return bool(ends) and "Installation has failed" not in lines[max(ends) :]
 
 
 def causes(text: str) -> Tuple[bool, List[Found]]:
-    """True if the log reports a failure, and the causes in the order of the log.
+    """Return True if the log reports a failure, and the causes in the order of the log.
 
     Consequences count if there is nothing else, warnings if there is no error.
     """
@@ -218,18 +218,18 @@ def causes(text: str) -> Tuple[bool, List[Found]]:
 
 
 def is_hint(cause: Found) -> bool:
-    """True if a cause is but a warning, with which an installation may well succeed."""
+    """Return True if a cause is but a warning, with which an installation may well succeed."""
     return cause.entry.code == WARNS
 
 
 def problems(text: str) -> List[Explanation]:
-    """The explanations of a log's causes; what was but a warning comes last."""
+    """Return the explanations of a log's causes; what was but a warning comes last."""
     found = sorted(causes(text)[1], key=is_hint)
     return [message_table.explanation(cause) for cause in found]
 
 
 def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
-    """What the first pattern that matches names, as the lines stand or with broken words."""
+    """Return what the first pattern that matches names, as the lines stand or with broken words."""
     for spelled in (text_lines.joined(text), glued(text).text):
         found = message_table.matches(patterns, spelled, spelled.lower())
         if found:

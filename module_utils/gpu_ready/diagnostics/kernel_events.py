@@ -25,7 +25,7 @@ class Event(NamedTuple):
 
 
 def events_of(found: List[LogMessage], separator: str = " ") -> List[Event]:
-    """The events of a log, in the order in which they appeared first."""
+    """Return the events of a log, in the order in which they appeared first."""
     texts = [(message, message.flat(separator).text) for message in found if message.has("Xid (")]
     places = [(one, message.times, text, message.lines[0].number) for message, text in texts for one in xid.find(text)]
     groups: Dict[Tuple[object, ...], Event] = {}
@@ -40,7 +40,7 @@ def events_of(found: List[LogMessage], separator: str = " ") -> List[Event]:
 
 
 def is_worse(means: Meaning, known: Meaning, number: int) -> bool:
-    """True if a message shows more than the ones before it: it is more serious, or the last recovery action."""
+    """Return True if a message shows more than the ones before it: it is more serious, or the last recovery action."""
     rank, before = SEVERITIES.index(means.severity), SEVERITIES.index(known.severity)
     return rank < before or (rank == before and number == xid.RECOVERY)
 
@@ -65,7 +65,7 @@ def explanation(event: Event) -> Explanation:
 
 
 def instance_words(instance: Optional[str]) -> str:
-    """A MIG instance in words."""
+    """Return a MIG instance in words."""
     if not instance:
         return ""
     words = instance.replace("GPU-I:", "GPU instance ").replace(" GPU-CI:", ", compute instance ")
@@ -73,7 +73,7 @@ def instance_words(instance: Optional[str]) -> str:
 
 
 def xid_rows(found: List[Event]) -> List[Dict[str, Any]]:
-    """The Xids, one for each number and GPU (or MIG instance), the most frequent first."""
+    """Return the Xids, one for each number and GPU (or MIG instance), the most frequent first."""
     rows = []
     for event in sorted((event for event in found if event.is_xid), key=lambda event: -event.times):
         row: Dict[str, Any] = {"xid": event.first.number, "pci": event.first.address, "count": event.times}
@@ -85,7 +85,7 @@ def xid_rows(found: List[Event]) -> List[Dict[str, Any]]:
 
 
 def sxid_rows(found: List[Event]) -> List[Dict[str, Any]]:
-    """The SXids, one for each number and switch, by switch."""
+    """Return the SXids, one for each number and switch, by switch."""
     rows = [
         {
             "sxid": event.first.number,
@@ -101,7 +101,7 @@ def sxid_rows(found: List[Event]) -> List[Dict[str, Any]]:
 
 
 def process_names(found: List[LogMessage]) -> List[str]:
-    """The programs that Xids name."""
+    """Return the programs that Xids name."""
     texts = [one.text for message in found if message.has("Xid") for one in xid.find(message.flat().text)]
     names = [match.group("name").strip().strip("'\"") for match in map(xid.PROCESS.search, texts) if match]
     return list(dict.fromkeys(name for name in names if name and name != "<unknown>"))

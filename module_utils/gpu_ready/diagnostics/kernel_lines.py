@@ -41,16 +41,16 @@ class LogMessage(NamedTuple):
     times: int
 
     def has(self, word: str) -> bool:
-        """True if the message may contain a word; one of several lines may, broken as it is."""
+        """Return True if the message may contain a word; one of several lines may, broken as it is."""
         return len(self.lines) > 1 or word in self.lines[0].text
 
     def flat(self, separator: str = " ") -> Flat:
-        """The message on one line."""
+        """Return the message on one line."""
         return flatten(self.lines, separator)
 
 
 def record_text(line: str) -> Optional[str]:
-    """The text of a JSON record, None for a line that is none."""
+    """Return the text of a JSON record, None for a line that is none."""
     if not line.lstrip().startswith("{"):
         return None
     try:
@@ -64,7 +64,7 @@ def record_text(line: str) -> Optional[str]:
 
 
 def unpacked(text: str) -> str:
-    """A log without the records around its messages; each line keeps its number."""
+    """Return a log without the records around its messages; each line keeps its number."""
     lines = text.split("\n")
     found = [record_text(line) for line in lines]
     if any(one is not None for one in found):
@@ -79,7 +79,10 @@ def unpacked(text: str) -> str:
 
 
 def messages_of(text: str) -> List[LogMessage]:
-    """The messages of a log; a line without a head continues the one before it: a terminal or a mailer broke it."""
+    """Return the messages of a log; a line without a head continues the one before it.
+
+    A terminal or a mailer broke it.
+    """
     found: List[LogMessage] = []
     for number, line in lines_of(unpacked(text)):
         if OPTIONS.search(line):
@@ -108,7 +111,10 @@ END = " ;"
 
 
 def streams(found: List[LogMessage], separator: str = " ") -> Tuple[Flat, Flat]:
-    """NVIDIA's messages and all others, each joined to one line: the driver breaks its texts over several messages."""
+    """Return NVIDIA's messages and all others, each joined to one line.
+
+    The driver breaks its texts over several messages.
+    """
     nvidia = [line for message in found if message.nvidia for line in message.lines]
     others: List[Line] = []
     for message in found:

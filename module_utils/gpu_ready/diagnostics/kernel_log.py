@@ -88,7 +88,10 @@ def parsed(found: List[LogMessage], separator: str) -> Log:
 
 
 def problems(text: str) -> List[Explanation]:
-    """Problems in a kernel log: the serious ones first, causes before consequences; each Xid and SXid separately."""
+    """Return problems in a kernel log.
+
+    The serious ones first, causes before consequences; each Xid and SXid separately.
+    """
     return explanations(parse(text))
 
 
@@ -101,7 +104,7 @@ def explanations(log: Log) -> List[Explanation]:
 
 
 def explain_start(text: str) -> Optional[Explanation]:
-    """Why the module or a GPU did not start when the module was loaded last; None if the log has no reason.
+    """Return why the module or a GPU did not start when the module was loaded last; None if the log has no reason.
 
     Reports of working GPUs and programs (Xids, programs with other libraries) are no reason.
     """
@@ -110,7 +113,7 @@ def explain_start(text: str) -> Optional[Explanation]:
 
 
 def complaints(log: Log) -> List[Found]:
-    """The rows of the table that a log matches.
+    """Return the rows of the table that a log matches.
 
     Not a problem: a signature of unknown origin if the module was loaded, as it is without Secure Boot; unassigned
     regions if all GPUs started; a lost GPU or hung GSP that an Xid reports.
@@ -131,18 +134,21 @@ def complaints(log: Log) -> List[Found]:
 
 
 def faults_of_gpus(log: Log) -> bool:
-    """True if the IOMMU names NVIDIA's driver, or a device that the log shows as one of NVIDIA."""
+    """Return True if the IOMMU names NVIDIA's driver, or a device that the log shows as one of NVIDIA."""
     named = FAULTING.findall(log.others.text)
     return not named or any(address.endswith(place) for place in named for address in addresses(log))
 
 
 def addresses(log: Log) -> Set[str]:
-    """The addresses of NVIDIA's devices in a log."""
+    """Return the addresses of NVIDIA's devices in a log."""
     return set(re.findall(ADDRESS, log.nvidia.text)) | set(NAMED.findall(log.others.text))
 
 
 def with_gsp(row: Found, log: Log) -> Found:
-    """The message that a GPU has no GSP, of a GPU that has one: it is out of reach, whatever the module's flavour."""
+    """Return the message that a GPU has no GSP, of a GPU that has one.
+
+    It is out of reach, whatever the module's flavour.
+    """
     identity = identity_of(row, log) if row.entry.code == WITHOUT_GSP else None
     if identity is None or int(identity.split(":")[1], 16) < TURING:
         return row
@@ -150,19 +156,22 @@ def with_gsp(row: Found, log: Log) -> Found:
 
 
 def address_of(row: Found, log: Log) -> Optional[str]:
-    """The address of the GPU that a message is about: the only one of the log, or the one nearest to the message."""
+    """Return the address of the GPU that a message is about.
+
+    The only one of the log, or the one nearest to the message.
+    """
     known = addresses(log)
     return known.pop() if len(known) == 1 else near(ADDRESS, log.whole.text, row.position)
 
 
 def identity_of(row: Found, log: Log) -> Optional[str]:
-    """The PCI id of the GPU that a message is about."""
+    """Return the PCI id of the GPU that a message is about."""
     known = set(IDENTITY.findall(log.whole.text))
     return known.pop() if len(known) == 1 else near(IDENTITY.pattern, log.whole.text, row.position)
 
 
 def near(pattern: str, text: str, position: int) -> Optional[str]:
-    """The match nearest to a position: the last one before it, else the first one after it."""
+    """Return the match nearest to a position: the last one before it, else the first one after it."""
     before = re.findall(pattern, text[max(0, position - 100) : position])
     behind = re.findall(pattern, text[position : position + 80])
     return str(before[-1]) if before else str(behind[0]) if behind else None
@@ -198,13 +207,13 @@ def read(text: str) -> Dict[str, Any]:
 
 
 def first(pattern: Pattern[str], text: str) -> Optional[str]:
-    """The first group of the first match."""
+    """Return the first group of the first match."""
     match = pattern.search(text)
     return match.group(1) if match else None
 
 
 def versions(nvidia: str, others: str) -> Dict[str, Any]:
-    """The versions that a log names, and of what."""
+    """Return the versions that a log names, and of what."""
     start = nvidia.rfind("loading NVIDIA")
     found = nvrm_version.read_proc_version(nvidia[start:]) if start >= 0 else None
     answer: Dict[str, Any] = {

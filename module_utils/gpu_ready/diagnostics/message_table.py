@@ -60,7 +60,7 @@ _tables: Dict[str, List[Entry]] = {}
 
 
 def literal(pattern: str) -> str:
-    """The longest literal that every match of a pattern contains, in lower case; "" if there is none.
+    """Return the longest literal that every match of a pattern contains, in lower case; "" if there is none.
 
     Searching for it first makes long logs quick to read: most patterns match nothing in them.
     """
@@ -100,13 +100,13 @@ def prepared(patterns: List[str], flags: int = 0) -> Patterns:
 
 
 def matches(patterns: Patterns, text: str, small: str) -> List[Match[str]]:
-    """The first match of each pattern in a text; ``small`` is the text in lower case."""
+    """Return the first match of each pattern in a text; ``small`` is the text in lower case."""
     found = [pattern.search(text) for plain_text, pattern in patterns if plain_text in small]
     return [match for match in found if match]
 
 
 def table(kind: str) -> List[Entry]:
-    """The rows of a kind, causes before consequences."""
+    """Return the rows of a kind, causes before consequences."""
     from . import messages_data
 
     if kind not in _tables:
@@ -128,13 +128,13 @@ def table(kind: str) -> List[Entry]:
 
 
 def possible(kind: str, small: str) -> List[Entry]:
-    """The rows of a kind with the patterns that can match anywhere in a text in lower case."""
+    """Return the rows of a kind with the patterns that can match anywhere in a text in lower case."""
     rows = [entry._replace(patterns=tuple(one for one in entry.patterns if one[0] in small)) for entry in table(kind)]
     return [entry for entry in rows if entry.patterns]
 
 
 def find(kind: str, text: Flat, rows: Optional[List[Entry]] = None) -> List[Found]:
-    """The rows that match a joined text, in the order of the table; consequences only if nothing else matches.
+    """Return the rows that match a joined text, in the order of the table; consequences only if nothing else matches.
 
     Words that one row explains are not explained by a later one. ``rows``: of :func:`possible`, for parts of a text.
     """
@@ -154,7 +154,7 @@ def find(kind: str, text: Flat, rows: Optional[List[Entry]] = None) -> List[Foun
 
 
 def free_matches(patterns: Patterns, text: str, small: str, taken: List[Tuple[int, int]]) -> List[Match[str]]:
-    """The first match of each pattern that shares no letter with the places in ``taken``."""
+    """Return the first match of each pattern that shares no letter with the places in ``taken``."""
     found = []
     for words, pattern in patterns:
         match = pattern.search(text) if words in small else None
@@ -165,12 +165,12 @@ def free_matches(patterns: Patterns, text: str, small: str, taken: List[Tuple[in
 
 
 def find_broken(kind: str, text: str) -> List[Found]:
-    """The rows that match a pasted text, also where a narrow terminal broke its words."""
+    """Return the rows that match a pasted text, also where a narrow terminal broke its words."""
     return find(kind, flat(text)) or find(kind, glued(text))
 
 
 def explanation(row: Found, detail: Optional[str] = None) -> Explanation:
-    """A match as an explanation."""
+    """Return a match as an explanation."""
     entry = row.entry
     return Explanation(
         entry.code, entry.cause, entry.remedy, detail, row.message, row.line, entry.severity, entry.confidence

@@ -35,24 +35,24 @@ KINDS: Dict[str, Callable[[str], List[Explanation]]] = {
 
 
 def explain(kind: str, text: str) -> List[Explanation]:
-    """Every known problem in a text, the root cause first. ``kind`` is one of :data:`KINDS`."""
+    """Return every known problem in a text, the root cause first. ``kind`` is one of :data:`KINDS`."""
     return KINDS[kind](text)
 
 
 def smi_state(code: int, text: str) -> str:
-    """The state word for a failed nvidia-smi or NVML call, by its text first, else by its exit status."""
+    """Return the state word for a failed nvidia-smi or NVML call, by its text first, else by its exit status."""
     return smi.state(code, text)
 
 
 def explain_smi(code: int, text: str) -> Explanation:
-    """Cause and remedy of a failed nvidia-smi or NVML call; ``detail`` is the GPU that the text names."""
+    """Return the cause and remedy of a failed nvidia-smi or NVML call; ``detail`` is the GPU that the text names."""
     state, address = smi.explain(code, text)
     cause, remedy = SMI_STATES[state]
     return Explanation(state, cause, remedy, address)
 
 
 def explain_container(code: int, text: str) -> Explanation:
-    """Cause and remedy of a failed ``docker run``; nvidia-smi's own failures inside the container included.
+    """Return the cause and remedy of a failed ``docker run``; nvidia-smi's own failures inside the container included.
 
     ``detail`` is the CUDA version that an image asks for, where it names one.
     """

@@ -40,5 +40,5 @@ def parse_pasted_version(text: str) -> Optional[nvrm_version.DriverVersion]:
 
 
 def reports_absence(text: str) -> bool:
-    """True if the text is the message that the file does not exist: the module is not loaded."""
+    """Return True if the text is the message that the file does not exist: the module is not loaded."""
     return bool(ABSENT.search(text)) and not FORBIDDEN.search(text)

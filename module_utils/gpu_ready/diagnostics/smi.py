@@ -42,7 +42,7 @@ def answered(found: Optional[Reading]) -> bool:
 
 
 def messages_in(text: str) -> List[Found]:
-    """The messages in a text, the root cause first; in an answer only those that can be beside one."""
+    """Return the messages in a text, the root cause first; in an answer only those that can be beside one."""
     lines = text_lines.lines_of(text)
     if answered(smi_forms.reading(text_lines.plain(text))):
         lines = [line for line in lines if not ROWS.match(line.text) or LOST_IN_TABLE.search(line.text)]
@@ -55,7 +55,7 @@ def messages_in(text: str) -> List[Found]:
 
 
 def problems(text: str) -> List[Explanation]:
-    """Problems in nvidia-smi's output: the serious ones first, causes before consequences."""
+    """Return problems in nvidia-smi's output: the serious ones first, causes before consequences."""
     address = NAMED.search(text_lines.joined(text))
     values = smi_values.problems(text_lines.lines_of(text)) + smi_topology.problems(text)
     of_values = {one.code for one in values}  # a field is a message too ("License Status : Unlicensed")
@@ -99,7 +99,7 @@ def beside(flat: str, text: str) -> Dict[str, Any]:
 
 
 def state(code: int, text: str) -> str:
-    """The code of a failed call, by its text first, else by its exit status."""
+    """Return the code of a failed call, by its text first, else by its exit status."""
     found = messages_in(text)
     if found:
         return found[0].entry.code
@@ -107,6 +107,6 @@ def state(code: int, text: str) -> str:
 
 
 def explain(code: int, text: str) -> Tuple[str, Optional[str]]:
-    """The code of a failed call and the GPU that its text names."""
+    """Return the code of a failed call and the GPU that its text names."""
     address = NAMED.search(text_lines.joined(text))
     return state(code, text), address.group(1) if address else None

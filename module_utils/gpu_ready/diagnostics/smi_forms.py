@@ -26,13 +26,13 @@ class Reading(NamedTuple):
 
 
 def value(text: Optional[str]) -> Optional[str]:
-    """A value, None where nvidia-smi has none."""
+    """Return a value, None where nvidia-smi has none."""
     text = (text or "").strip()
     return None if not text or MISSING.match(text) else text
 
 
 def number(text: Optional[str]) -> Optional[str]:
-    """The version at the beginning of a value ("610.57.04 [Deprecated; ...]"), None where there is none."""
+    """Return the version at the beginning of a value ("610.57.04 [Deprecated; ...]"), None where there is none."""
     match = re.match(r"\s*(\d+\.\d+(?:\.\d+)*)", text or "")
     return match.group(1) if match else None
 
@@ -151,7 +151,7 @@ def line_value(name: str, text: str) -> Optional[str]:
 
 
 def split(mark: Pattern[str], text: str) -> Tuple[str, List[Tuple[str, str]]]:
-    """The text before the first GPU, and each GPU's address with its part of the text."""
+    """Return the text before the first GPU, and each GPU's address with its part of the text."""
     pieces = mark.split(text)
     return pieces[0], [(pieces[place], pieces[place + 1]) for place in range(1, len(pieces), 2)]
 
@@ -160,7 +160,7 @@ LOST = re.compile(r"^\[?(?:Unknown Error|ERR!|GPU is lost|GPU requires reset)")
 
 
 def named_gpu(bus_id: str, name: Optional[str], uuid: Optional[str]) -> Dict[str, Any]:
-    """A GPU of -q or XML; in place of its name there may be the reason why it does not answer."""
+    """Return a GPU of -q or XML; in place of its name there may be the reason why it does not answer."""
     if name and LOST.match(name):
         return {"bus_id": bus_id, "name": None, "uuid": value(uuid), "error": True, "name_raw": name}
     return {"bus_id": bus_id, "name": name, "uuid": value(uuid)}
@@ -180,7 +180,10 @@ def read_query(text: str) -> Optional[Reading]:
 
 
 def heads(ask: Any, gpus: List[Dict[str, Any]]) -> Dict[str, Any]:
-    """Driver, CUDA and number of GPUs from the head of -q; since 610 the old names only refer to the new ones."""
+    """Return driver, CUDA and number of GPUs from the head of -q.
+
+    Since 610 the old names only refer to the new ones.
+    """
     cuda = ask("CUDA UMD Version") or ask("CUDA Version")
     attached = re.match(r"\d{1,4}", ask("Attached GPUs") or "")
     whole = {
@@ -205,7 +208,7 @@ ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&a
 
 
 def tag(name: str, text: str) -> Optional[str]:
-    """The text of the first element of a name."""
+    """Return the text of the first element of a name."""
     match = re.search(r"<%s>([^<]*)</%s>" % (name, name), text)
     found = match.group(1).strip() if match else None
     for entity, letter in ENTITIES:
@@ -214,7 +217,7 @@ def tag(name: str, text: str) -> Optional[str]:
 
 
 def well_formed(text: str) -> bool:
-    """True if every element of the log is closed; no XML parser sees a text that strangers gave."""
+    """Return True if every element of the log is closed; no XML parser sees a text that strangers gave."""
     opened: List[str] = []
     for slash, name, empty in TAG.findall(text):
         if slash:
@@ -292,12 +295,12 @@ KNOWN_FIELD = re.compile(
 
 
 def cells(line: str) -> List[str]:
-    """The cells of a line of csv."""
+    """Return the cells of a line of csv."""
     return [cell.strip() for cell in line.strip().split(",")]
 
 
 def is_header(fields: List[str]) -> bool:
-    """True if a line of csv has the names of its columns."""
+    """Return True if a line of csv has the names of its columns."""
     return all(FIELD.match(field) for field in fields) and any(KNOWN_FIELD.match(field) for field in fields)
 
 
@@ -318,7 +321,7 @@ def read_csv(text: str) -> Optional[Reading]:
 
 
 def headed(names: List[str], rows: List[List[str]]) -> Reading:
-    """Csv whose columns have names."""
+    """Return csv whose columns have names."""
     gpus: List[Dict[str, Any]] = []
     drivers: List[str] = []
     for row in rows:
@@ -337,7 +340,7 @@ def headed(names: List[str], rows: List[List[str]]) -> Reading:
 
 
 def guessable(row: List[str]) -> bool:
-    """True if a row without a header is one of nvidia-smi: something in it can be nothing else."""
+    """Return True if a row without a header is one of nvidia-smi: something in it can be nothing else."""
     return any(
         re.match(BUS_ID + "$", cell)
         or re.match(r"GPU-[0-9a-f-]{8,}$", cell)
@@ -349,7 +352,7 @@ def guessable(row: List[str]) -> bool:
 
 
 def guessed(rows: List[List[str]]) -> Reading:
-    """Csv without a header: each column by the form of its values."""
+    """Return csv without a header: each column by the form of its values."""
     gpus: List[Dict[str, Any]] = []
     for position, row in enumerate(rows):
         gpu: Dict[str, Any] = {}
@@ -375,7 +378,7 @@ def guessed(rows: List[List[str]]) -> Reading:
 
 
 def is_name(cell: str) -> bool:
-    """True if a cell may be a GPU's name: words that are no value of another column."""
+    """Return True if a cell may be a GPU's name: words that are no value of another column."""
     if (
         len(cell) > 60
         or cell.endswith(".")
@@ -387,7 +390,7 @@ def is_name(cell: str) -> bool:
 
 
 def guessed_driver(rows: List[List[str]]) -> Optional[str]:
-    """The driver's version: the same in all rows; three parts rather than two, and no round number of watts."""
+    """Return the driver's version: the same in all rows; three parts rather than two, and no round number of watts."""
     same = [cell for place, cell in enumerate(rows[0]) if all(row[place] == cell for row in rows)]
     found = [cell for cell in same if re.match(VERSION + "$", cell) and int(cell.split(".")[0]) >= 300]
     long = [cell for cell in found if cell.count(".") == 2]
@@ -400,7 +403,7 @@ FORMS = (read_xml, read_query, read_table, read_mig_part, read_list, read_versio
 
 
 def reading(text: str) -> Optional[Reading]:
-    """What a plain text says in the first form that it has, None for none."""
+    """Return what a plain text says in the first form that it has, None for none."""
     for form in FORMS:
         found = form(text)
         if found is not None:

@@ -22,11 +22,11 @@ class Topology(NamedTuple):
     lines: Dict[str, int]
 
     def most(self, gpu: str) -> int:
-        """The NVLinks of a GPU to the GPU that it has most of them to."""
+        """Return the NVLinks of a GPU to the GPU that it has most of them to."""
         return max([self.links[gpu, other] for other in self.gpus if other != gpu] or [0])
 
     def total(self, gpu: str) -> int:
-        """The NVLinks of a GPU to all others."""
+        """Return the NVLinks of a GPU to all others."""
         return sum(self.links[gpu, other] for other in self.gpus if other != gpu)
 
 
@@ -51,13 +51,13 @@ def read(text: str) -> Optional[Topology]:
 
 
 def is_head(text: str) -> bool:
-    """True for the line with the names of the columns: a row has a cell behind its name."""
+    """Return True for the line with the names of the columns: a row has a cell behind its name."""
     words = text[:2000].split()
     return bool(words) and NAME.match(words[0]) is not None and not any(CELL.match(word) for word in words[1:2])
 
 
 def cells(line: Line, words: List[str]) -> Optional[Tuple[str, Tuple[Line, Dict[str, str]]]]:
-    """A row of the matrix: its name, and its cells by the names of the columns."""
+    """Return a row of the matrix: its name, and its cells by the names of the columns."""
     parts = line.text.split()
     values = parts[1 : 1 + len(words)]
     if not parts or parts[0] not in words or len(values) < len(words) or not all(map(CELL.match, values)):
@@ -66,7 +66,10 @@ def cells(line: Line, words: List[str]) -> Optional[Tuple[str, Tuple[Line, Dict[
 
 
 def find_fewer_links(found: Topology) -> List[str]:
-    """The GPUs with fewer NVLinks than others: to the GPU that they have most to; where these are equal, to all."""
+    """Return the GPUs with fewer NVLinks than others.
+
+    To the GPU that they have most to; where these are equal, to all.
+    """
     most = {gpu: found.most(gpu) for gpu in found.gpus}
     if len(set(most.values())) > 1:
         return [gpu for gpu in found.gpus if most[gpu] < max(most.values())]
@@ -76,7 +79,10 @@ def find_fewer_links(found: Topology) -> List[str]:
 
 
 def problems(text: str) -> List[Explanation]:
-    """GPUs without NVLinks that others have; nothing where no GPU has any: the text does not show that one should."""
+    """Return GPUs without NVLinks that others have; nothing where no GPU has any.
+
+    The text does not show that one should.
+    """
     found = read(text)
     entry = next(entry for entry in message_table.table(NVIDIA_SMI) if entry.code == "nvlink_missing")
     if found is None or not any(found.links.values()):
@@ -101,13 +107,13 @@ def describe_links(found: Topology, gpu: str) -> str:
 
 
 def as_dict(found: Topology) -> Dict[str, Any]:
-    """The matrix for JSON: by GPU its NVLinks to the other GPUs."""
+    """Return the matrix for JSON: by GPU its NVLinks to the other GPUs."""
     links = {one: {other: found.links[one, other] for other in found.gpus if other != one} for one in found.gpus}
     return {"gpus": found.gpus, "others": found.others, "nvlinks": links}
 
 
 def describe(found: Topology) -> List[str]:
-    """What the matrix shows."""
+    """Return what the matrix shows."""
     count = "%d GPU%s" % (len(found.gpus), "" if len(found.gpus) == 1 else "s")
     numbers = set(found.links.values())
     if not numbers or numbers == {0}:

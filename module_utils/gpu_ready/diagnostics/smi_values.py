@@ -23,12 +23,15 @@ KIND = "nvidia_smi_value"
 
 
 def spelled(name: str) -> str:
-    """A name as its XML element is spelled: "GPU Recovery Action" is gpu_recovery_action."""
+    """Return a name as its XML element is spelled: "GPU Recovery Action" is gpu_recovery_action."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
-    """The fields of each GPU as ``section/name=value;``, by its address; those before the first GPU have none."""
+    """Return the fields of each GPU as ``section/name=value;``, by its address.
+
+    Those before the first GPU have none.
+    """
     found: List[Tuple[Optional[str], List[Line]]] = [(None, [])]
     section = ""
     for number, text in lines:
@@ -72,7 +75,7 @@ def csv_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
 
 
 def problems(lines: List[Line]) -> List[Explanation]:
-    """The values that need attention, GPU by GPU; the message is the field as section/name=value."""
+    """Return the values that need attention, GPU by GPU; the message is the field as section/name=value."""
     found: List[Explanation] = []
     for address, fields in parts(lines) + csv_parts(lines):
         for row in message_table.find(KIND, flatten(fields)) if address else []:

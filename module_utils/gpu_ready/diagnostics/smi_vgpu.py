@@ -17,7 +17,7 @@ FIELD = r"(?m)^[ \t]*%s[ \t]*: *(\S.*?)[ \t]*$"
 
 
 def read(text: str) -> Optional[Dict[str, Any]]:
-    """The GPUs and virtual GPUs of either form; ``licence`` is None where the form has none."""
+    """Return the GPUs and virtual GPUs of either form; ``licence`` is None where the form has none."""
     text = plain(text)
     if TABLE.search(text):
         return read_table(text)
@@ -25,7 +25,7 @@ def read(text: str) -> Optional[Dict[str, Any]]:
 
 
 def read_table(text: str) -> Dict[str, Any]:
-    """The rows of the table, none where the text has no table."""
+    """Return the rows of the table, none where the text has no table."""
     gpus: List[Dict[str, Any]] = []
     virtual: List[Dict[str, Any]] = []
     head = TABLE.search(text)
@@ -54,7 +54,7 @@ def read_query(text: str) -> Dict[str, Any]:
 
 
 def describe(found: Dict[str, Any]) -> List[str]:
-    """What the output shows."""
+    """Return what the output shows."""
     virtual, gpus = found["virtual"], found["gpus"]
     lines = ["nvidia-smi vgpu shows %d virtual GPUs on %d GPUs of this host." % (len(virtual), len(gpus))]
     for row in virtual:

@@ -60,21 +60,21 @@ class Flat(NamedTuple):
         return max(0, bisect_right(self.starts, position) - 1)
 
     def line(self, position: int) -> Optional[int]:
-        """The number of the line at a position, None for an empty text."""
+        """Return the number of the line at a position, None for an empty text."""
         return self.numbers[self._index(position)] if self.numbers else None
 
     def message_start(self, position: int) -> int:
-        """Where the message at a position begins, which may be in an earlier line."""
+        """Return where the message at a position begins, which may be in an earlier line."""
         place = bisect_right(self.begins, position) - 1
         return self.begins[place] if place >= 0 else 0
 
     def line_end(self, position: int) -> int:
-        """Where the line at a position ends."""
+        """Return where the line at a position ends."""
         following = self._index(position) + 1
         return self.starts[following] if following < len(self.starts) else len(self.text)
 
     def quote(self, start: int, end: int) -> str:
-        """The message around a match: from its beginning to its end, within the lines of the match, shortened.
+        """Return the message around a match: from its beginning to its end, within the lines of the match, shortened.
 
         A quote that begins within a message, or ends in one, has three dots there.
         """
@@ -97,7 +97,7 @@ class Flat(NamedTuple):
 
 
 def is_complete(text: str) -> bool:
-    """False for a text that closes a bracket or quotation which it does not open: it began within one."""
+    """Return False for a text that closes a bracket or quotation which it does not open: it began within one."""
     opened: List[str] = []
     before = " "
     for letter in text:
@@ -120,13 +120,13 @@ def is_complete(text: str) -> bool:
 
 
 def word_start(text: str, first: int, position: int) -> int:
-    """The first word behind ``first`` from which a text is complete (:func:`is_complete`), else ``position``."""
+    """Return the first word behind ``first`` from which a text is complete (:func:`is_complete`), else ``position``."""
     places = [match.start() for match in WORD.finditer(text, first, position + 1)]
     return next((place for place in places if is_complete(text[place:position])), position)
 
 
 def lines_of(text: str) -> List[Line]:
-    """The lines of a pasted text without colours and invisible characters; escaped newlines end a line too."""
+    """Return the lines of a pasted text without colours and invisible characters; escaped newlines end a line too."""
     return list(split_lines(text))
 
 
@@ -149,12 +149,12 @@ def split_lines(text: str) -> Tuple[Line, ...]:
 
 
 def plain(text: str) -> str:
-    """A text without colours and invisible characters, its line ends as newlines."""
+    """Return a text without colours and invisible characters, its line ends as newlines."""
     return "\n".join(line.text for line in lines_of(text))
 
 
 def flatten(lines: Iterable[Line], separator: str = " ", wrapped: bool = False) -> Flat:
-    """Lines on one line, every gap one blank. ``separator`` "": words that a narrow terminal broke are joined.
+    """Return lines on one line, every gap one blank. ``separator`` "": words that a narrow terminal broke are joined.
 
     ``wrapped``: lines of a program that breaks its messages over several of them.
     """
@@ -179,7 +179,7 @@ def flatten(lines: Iterable[Line], separator: str = " ", wrapped: bool = False) 
 
 
 def chain(first: Flat, separator: str, second: Flat) -> Flat:
-    """One text behind another."""
+    """Return one text behind another."""
     behind = len(first.text) + len(separator)
     starts, begins = ([behind + place for place in places] for places in (second.starts, second.begins))
     numbers = first.numbers + second.numbers
@@ -187,7 +187,7 @@ def chain(first: Flat, separator: str, second: Flat) -> Flat:
 
 
 def flat(text: str) -> Flat:
-    """A pasted text on one line."""
+    """Return a pasted text on one line."""
     return flatten(lines_of(text))
 
 
@@ -197,5 +197,5 @@ def glued(text: str) -> Flat:
 
 
 def joined(text: str) -> str:
-    """A pasted text on one line, without the numbers of its lines."""
+    """Return a pasted text on one line, without the numbers of its lines."""
     return flat(text).text

@@ -72,7 +72,7 @@ FATAL_SWITCH = Meaning(
 
 
 def normalized(address: str) -> Optional[str]:
-    """An address with a domain of four digits, None for what is none (``...``)."""
+    """Return an address with a domain of four digits, None for what is none (``...``)."""
     match = ADDRESS.match(address)
     if match is None:
         return None
@@ -81,7 +81,7 @@ def normalized(address: str) -> Optional[str]:
 
 
 def find(message: str) -> List[Xid]:
-    """The Xids and SXids of one message of the log, in its order."""
+    """Return the Xids and SXids of one message of the log, in its order."""
     matches = sorted(list(XID.finditer(message)) + list(SXID.finditer(message)), key=lambda match: match.start())
     ends = [match.start() for match in matches[1:]] + [len(message)]
     found = []
@@ -114,7 +114,7 @@ def parse_xids(text: str, after: float = -1.0) -> List[Xid]:
 
 
 def meaning(number: int) -> Meaning:
-    """What an Xid means by its number alone."""
+    """Return what an Xid means by its number alone."""
     group, name = messages_data.XIDS.get(number, ("unknown", "an Xid that the catalog does not know"))
     if group == "unknown":
         return Meaning(ERROR, name, "look the number up in NVIDIA's list of Xids")
@@ -122,7 +122,7 @@ def meaning(number: int) -> Meaning:
 
 
 def judge(found: List[Xid]) -> List[Tuple[Xid, Meaning]]:
-    """What each message of a log means, its own text and the messages around it included."""
+    """Return what each message of a log means, its own text and the messages around it included."""
     last_action = {one.address: place for place, one in enumerate(found) if one.number == RECOVERY}
     judged: List[Tuple[Xid, Meaning]] = []
     for place, one in enumerate(found):
@@ -156,7 +156,7 @@ def judge_nvlink(one: Xid) -> Meaning:
 
 
 def subcode(one: Xid) -> Optional[Meaning]:
-    """What NVIDIA's table says of the unit, error status and reason in a line; None for one that is not in it.
+    """Return what NVIDIA's table says of the unit, error status and reason in a line; None for one that is not in it.
 
     ``name``: the unit's meaning and the link, if known. A status is a set of bits: the most serious one counts.
     """
@@ -224,5 +224,5 @@ def judge_sxid(one: Xid) -> Meaning:
 
 
 def serious_xids(found: List[Xid]) -> List[Xid]:
-    """Those that report a damaged or lost GPU, or a switch that it cannot do without."""
+    """Return those that report a damaged or lost GPU, or a switch that it cannot do without."""
     return [one for one, means in judge(found) if means.severity == CRITICAL]

@@ -63,12 +63,12 @@ def parse_container(answer: Dict[str, Any]) -> GpuContainer:
 
 
 def cgroup_lines(host: Host, pid: int) -> List[str]:
-    """One line for each hierarchy of cgroups (cgroups(7)); none of a process that has ended."""
+    """Return one line for each hierarchy of cgroups (cgroups(7)); none of a process that has ended."""
     return (host.read("/proc/%d/cgroup" % pid) or "").splitlines()
 
 
 def holds_gpu(host: Host, answer: Dict[str, Any], held: List[str]) -> bool:
-    """True if one of the cgroups ``held`` is in a container, an answer of ``GET /containers/ID/json``.
+    """Return True if one of the cgroups ``held`` is in a container, an answer of ``GET /containers/ID/json``.
 
     The container has the cgroup of the process that docker started. The id alone is not enough: below a unit with
     Delegate= a user makes cgroups of any name (systemd.resource-control(5)).
@@ -106,7 +106,7 @@ class DockerEngine:
         self.socket = path or next((one for one in docker.SOCKETS if host.exists(one)), None)
 
     def ask(self, method: str, url: str, timeout: float = SLACK) -> Tuple[int, Any]:
-        """Status and JSON of an answer; DrainError if the engine does not answer."""
+        """Return the status and JSON of an answer; DrainError if the engine does not answer."""
         connection = http.client.HTTPConnection("localhost", timeout=timeout)
         try:
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -126,7 +126,7 @@ class DockerEngine:
             connection.close()
 
     def inspect(self, identity: str) -> Optional[Dict[str, Any]]:
-        """None if docker has no such container."""
+        """Return None if docker has no such container."""
         status, value = self.ask("GET", PATH % (identity, "json"))
         if status == 404:
             return None
@@ -137,7 +137,7 @@ class DockerEngine:
         return value
 
     def gpu_containers(self) -> List[GpuContainer]:
-        """Running containers that requested a GPU or in which a process has a device node of the driver open."""
+        """Return running containers that requested a GPU or in which a process has a device node of the driver open."""
         if self.socket is None:
             return []
         _, rows = self.ask("GET", "/containers/json")
@@ -152,7 +152,7 @@ class DockerEngine:
         return sorted((one for one in found if one.running), key=lambda one: one.name)
 
     def pending_work(self, stop_temporary: bool) -> str:
-        """GPU containers that still run, "" for none. Called after all that may be stopped were."""
+        """Return GPU containers that still run, "" for none. Called after all that may be stopped were."""
         work = split_work(self.gpu_containers(), stop_temporary)
         started = ", ".join(one.name for one in work.stop)
         parts = [describe_temporary(work.wait)]
@@ -186,7 +186,7 @@ class DockerEngine:
 
 
 def error_message(value: object) -> str:
-    """The message in an answer of docker."""
+    """Return the message in an answer of docker."""
     return str(value.get("message") if isinstance(value, dict) else value or "no reason given").strip()
 
 

@@ -46,7 +46,7 @@ class NodeHook:
         raise NotImplementedError
 
     def pending_work(self) -> str:
-        """What still runs on the node, "" for nothing."""
+        """Return what still runs on the node, "" for nothing."""
         raise NotImplementedError
 
     def undrain(self, reason: str, check: bool, deadline: float) -> Values:
@@ -54,7 +54,7 @@ class NodeHook:
 
 
 def run_action(hook: NodeHook, action: str, params: Dict[str, object], check: bool) -> Values:
-    """Values for one of DRAIN, WAIT and UNDRAIN with the options ``reason, recorded, timeout, deadline``."""
+    """Return values for one of DRAIN, WAIT and UNDRAIN with the options ``reason, recorded, timeout, deadline``."""
     timeout, deadline = int(str(params["timeout"])), float(str(params["deadline"]))
     if action == WAIT:
         return wait_values(hook.pending_work, timeout, deadline, check)
@@ -76,7 +76,7 @@ def run_action(hook: NodeHook, action: str, params: Dict[str, object], check: bo
 
 
 def call_duration(timeout: int, deadline: float, now: float = 0.0) -> int:
-    """Seconds that one call may wait; ``timeout`` and ``deadline`` as in :func:`wait`."""
+    """Return seconds that one call may wait; ``timeout`` and ``deadline`` as in :func:`wait`."""
     moment = now or time.time()
     left = (deadline or moment + timeout) - moment
     return max(int(min(left, max(SHORTEST, timeout / float(MOST_CALLS)))), 1)
@@ -124,5 +124,5 @@ def state_values(state: WaitState) -> Values:
 
 
 def one_line(*texts: str) -> str:
-    """The first text that is not empty, on one line, its last 600 characters."""
+    """Return the first text that is not empty, on one line, its last 600 characters."""
     return " ".join(next((text for text in texts if text.strip()), "").split())[-600:] or "no output"

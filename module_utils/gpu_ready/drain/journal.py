@@ -79,7 +79,7 @@ def to_json(journal: DrainJournal) -> Dict[str, object]:
 
 
 def read(host: Host, path: str = PATH) -> DrainJournal:
-    """The journal; without entries if there is no file. DrainError if it is damaged or of a newer gpu-ready."""
+    """Return the journal; without entries if there is no file. DrainError if it is damaged or of a newer gpu-ready."""
     try:
         value = json_file.read_json_file(host, path)
         if value is None:
@@ -96,12 +96,12 @@ def read(host: Host, path: str = PATH) -> DrainJournal:
 
 
 def hook_marker(path: str) -> str:
-    """The entry of a task file in TasksDrain."""
+    """Return the entry of a task file in TasksDrain."""
     return hashlib.sha256(path.encode("utf-8")).hexdigest()
 
 
 def _without_paths(value: Dict[str, object]) -> Dict[str, object]:
-    """Journals of earlier releases have the paths of task files: return them with markers."""
+    """Return journals of earlier releases have the paths of task files: return them with markers."""
     tasks = value.get("tasks")
     files = tasks.get("files") if isinstance(tasks, dict) else None
     if not isinstance(files, list):
@@ -141,7 +141,7 @@ def _write(before: DrainJournal, after: DrainJournal, path: str) -> bool:
 
 
 def describe(journal: DrainJournal) -> List[str]:
-    """What is drained, one phrase per entry."""
+    """Return what is drained, one phrase per entry."""
     found = []
     if journal.docker:
         names = sorted(container.name for container in journal.docker.containers.values())

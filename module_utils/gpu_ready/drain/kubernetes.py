@@ -75,7 +75,7 @@ def parse_node(text: str) -> Optional[KubernetesNode]:
 
 
 def evictable_pods(text: str) -> List[Dict[str, Any]]:
-    """The pods in `kubectl get pods --output=json` that a drain evicts."""
+    """Return the pods in `kubectl get pods --output=json` that a drain evicts."""
     try:
         items = parse_json(text).get("items") or []
     except (ValueError, AttributeError):
@@ -97,7 +97,7 @@ def parse_pods(text: str) -> List[str]:
 
 
 def bare_pods_are_ending(text: str) -> bool:
-    """True if all pods without a controller are being deleted already.
+    """Return True if all pods without a controller are being deleted already.
 
     kubectl refuses to drain a node with a pod of no controller, also one that is Terminating (unreplicatedFilter in
     k8s.io/kubectl/pkg/drain/filters.go), although nothing is lost by waiting for its end.
@@ -128,7 +128,7 @@ def decide_uncordon(node: KubernetesNode, reason: str) -> DrainDecision:
 
 
 def build_patch(node: KubernetesNode, reason: str, cordon: bool) -> str:
-    """The merge patch that cordons or uncordons exactly this version of the node."""
+    """Return the merge patch that cordons or uncordons exactly this version of the node."""
     return json.dumps(
         {
             "metadata": {
@@ -152,7 +152,7 @@ def drain_arguments(node: str, options: EvictionOptions, seconds: int) -> List[s
 
 
 def describe_pods(node: str, pods: List[str], output: str) -> str:
-    """What a drain waits for. ``output``: of `kubectl drain`."""
+    """Return what a drain waits for. ``output``: of `kubectl drain`."""
     held = ", held by a disruption budget" if BUDGET in output else ""
     if not pods:
         return "the end of pods on the Kubernetes node %s%s" % (node, held)
@@ -161,7 +161,7 @@ def describe_pods(node: str, pods: List[str], output: str) -> str:
 
 
 def explain_refusal(node: str, output: str) -> str:
-    """The message for a drain that kubectl did not begin."""
+    """Return the message for a drain that kubectl did not begin."""
     remedy = "Correct the cause, then run again"
     if re.search(r"--delete-(emptydir|local)-data", output):
         remedy = "Allow it with gpu_drain_kubernetes_delete_emptydir_data: true"
@@ -196,7 +196,7 @@ class KubernetesHook(NodeHook):
         self.seconds = seconds
 
     def call(self, words: List[str], limit: float = LIMIT) -> Result:
-        """What kubectl prints; Away if it does not end, or if the API server refuses because it is not ready."""
+        """Return what kubectl prints; Away if it does not end, or if the API server refuses because it is not ready."""
         try:
             answer = self.kubectl.run(words, limit)
             if answer.rc == 0 or not STARTING.search(answer.err):
@@ -208,14 +208,14 @@ class KubernetesHook(NodeHook):
         raise Away(self.silence("it is not ready: " + one_line(answer.err)))
 
     def ask(self, words: List[str]) -> Result:
-        """What kubectl answers; Away if the API server does not."""
+        """Return what kubectl answers; Away if the API server does not."""
         answer = self.call(words + ["--request-timeout=30s"])
         if answer.rc != 0 and (UNREACHABLE.search(answer.err) or TIMEOUT.search(answer.err)):
             raise Away(self.silence(one_line(answer.err)))
         return answer
 
     def get(self) -> KubernetesNode:
-        """The node as the API server reports it."""
+        """Return the node as the API server reports it."""
         answer = self.ask(["get", "node", self.name, "--output=json"])
         node = parse_node(answer.out) if answer.rc == 0 else None
         if node is None:
@@ -295,5 +295,5 @@ class KubernetesHook(NodeHook):
         return describe_pods(self.name, parse_pods(pods.out), output)
 
     def silence(self, reason: str) -> str:
-        """What a drain waits for while nothing is known about its pods."""
+        """Return what a drain waits for while nothing is known about its pods."""
         return "an answer of the API server about the node %s (%s)" % (self.name, reason.rstrip("."))

@@ -62,7 +62,7 @@ def parse_jobs(text: str) -> List[SlurmJob]:
 
 
 def is_owned(node: SlurmNode, reason: str, recorded: bool) -> bool:
-    """True if the journal lists the drain and nobody set another reason since."""
+    """Return True if the journal lists the drain and nobody set another reason since."""
     return recorded and (node.reason == reason or node.reason in SLURM_REASONS)
 
 
@@ -87,7 +87,7 @@ def decide_resume(node: SlurmNode, reason: str) -> DrainDecision:
 
 
 def describe_work(node: SlurmNode, jobs: List[SlurmJob]) -> str:
-    """What keeps a drained node busy, "" for nothing."""
+    """Return what keeps a drained node busy, "" for nothing."""
     if jobs:
         named = ", ".join("%s of %s (%s)" % (job.number, job.user, job.state.lower()) for job in jobs[:NAMED_JOBS])
         more = " and %d more" % (len(jobs) - NAMED_JOBS) if len(jobs) > NAMED_JOBS else ""
@@ -97,7 +97,7 @@ def describe_work(node: SlurmNode, jobs: List[SlurmJob]) -> str:
 
 
 def describe_silence(node: SlurmNode) -> str:
-    """What a resume waits for, "" for nothing.
+    """Return what a resume waits for, "" for nothing.
 
     A node that is resumed before its slurmd answers is set down when it does: "Node unexpectedly rebooted". By then
     the journal would no longer list the drain.
@@ -135,7 +135,7 @@ class SlurmHook(NodeHook):
         return answer
 
     def show(self) -> SlurmNode:
-        """The node as slurmctld reports it."""
+        """Return the node as slurmctld reports it."""
         answer = self.call("scontrol", "show", "node", self.name)
         node = parse_node(answer.out) if answer.rc == 0 else None
         if node is None:

@@ -25,7 +25,7 @@ class DkmsError(GpuReadyError):
 
 
 def missing_modules(status: str, kernel: str, installed: List[str], sources: Iterable[str] = ()) -> List[str]:
-    """DKMS modules ("nvidia/580.95.05") that should be installed for a kernel and are missing.
+    """Return DKMS modules ("nvidia/580.95.05") that should be installed for a kernel and are missing.
 
     ``status`` is the output of `dkms status`, ``installed`` the files in TREES, ``sources`` those that packages
     installed for DKMS. RPM packages remove modules by mistake in two cases: the open and the proprietary module have
@@ -43,12 +43,12 @@ def missing_modules(status: str, kernel: str, installed: List[str], sources: Ite
 
 
 def registered_modules(status: str) -> List[str]:
-    """NVIDIA's modules in the output of `dkms status`, as "nvidia/580.95.05"."""
+    """Return NVIDIA's modules in the output of `dkms status`, as "nvidia/580.95.05"."""
     return ["%s/%s" % found for found in re.findall(STATUS + r"([^,/:\s]+)", status)]
 
 
 def module_sources(host: Host) -> List[str]:
-    """Drivers with sources for DKMS in /usr/src, as "nvidia-open/580.95.05"."""
+    """Return drivers with sources for DKMS in /usr/src, as "nvidia-open/580.95.05"."""
     found = []
     for name in host.listdir("/usr/src"):
         match = re.match("(%s)-(\\d[\\w.]*)$" % DRIVER, name)
@@ -58,13 +58,13 @@ def module_sources(host: Host) -> List[str]:
 
 
 def modules_for_kernel(status: str, kernel: str, states: str = "installed|built") -> List[str]:
-    """NVIDIA's modules that `dkms status` reports in one of these states for a kernel."""
+    """Return NVIDIA's modules that `dkms status` reports in one of these states for a kernel."""
     rows = re.findall(STATUS + r"([^,/ ]+), ([^,]+), [^:]+: (?:%s)" % states, status)
     return ["%s/%s" % (name, version) for name, version, built_for in rows if built_for == kernel]
 
 
 def newest_modules(modules: Iterable[str]) -> List[str]:
-    """The newest version of each module."""
+    """Return the newest version of each module."""
     found: Dict[str, str] = {}
     for module in modules:
         name, version = module.split("/")
@@ -74,7 +74,7 @@ def newest_modules(modules: Iterable[str]) -> List[str]:
 
 
 def module_files(host: Host, kernel: str) -> List[str]:
-    """Paths of NVIDIA's modules in TREES."""
+    """Return paths of NVIDIA's modules in TREES."""
     directories = ["/lib/modules/%s/%s" % (kernel, tree) for tree in TREES]
     return [
         "%s/%s" % (directory, name)
@@ -85,7 +85,7 @@ def module_files(host: Host, kernel: str) -> List[str]:
 
 
 def damaged_modules(host: Host, kernel: str) -> List[str]:
-    """Module files that modinfo cannot read.
+    """Return module files that modinfo cannot read.
 
     DKMS writes without fsync: after a power cut files can be empty or truncated, and DKMS still reports them installed.
     """

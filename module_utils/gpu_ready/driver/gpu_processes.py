@@ -20,7 +20,10 @@ def gpu_process_ids(host: Host) -> List[int]:
 
 
 def describe_commands(host: Host, pids: List[int], limit: int) -> Dict[int, str]:
-    """Command lines of processes, at most ``limit`` characters, with secrets masked; the name where there is none."""
+    """Return command lines of processes, at most ``limit`` characters, with secrets masked.
+
+    The name where there is none.
+    """
     lines = host.command_lines(pids)
     words = {pid: validation.mask_command([word for word in lines.get(pid, []) if word]) for pid in pids}
     return {
@@ -30,6 +33,6 @@ def describe_commands(host: Host, pids: List[int], limit: int) -> Dict[int, str]
 
 
 def container_id(host: Host, pid: int) -> Optional[str]:
-    """Id of a process's outermost container, which the host's engine knows; None outside of any."""
+    """Return the id of a process's outermost container, which the host's engine knows; None outside of any."""
     found = re.search(CONTAINER, host.read("/proc/%d/cgroup" % pid) or "")
     return found and (ROOTLESS if "/user@" in found.group(1) else found.group(2))

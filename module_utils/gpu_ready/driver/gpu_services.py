@@ -20,7 +20,7 @@ PROGRAMS = (
 
 
 def is_gpu_service(host: Host, pid: int, cgroup: str) -> bool:
-    """True if a process is one of these services: of such a unit, or such a program that root started without systemd.
+    """Return True if a process is one of these services, run by its unit or started by root without systemd.
 
     Its name does not count, and neither does the program that another user runs: LD_PRELOAD puts any code into it. The
     persistence daemon changes its user (nvidia-persistenced(1), --user), and only root can make the directory of its

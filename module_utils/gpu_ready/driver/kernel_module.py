@@ -27,12 +27,12 @@ class NodeAccess(NamedTuple):
 
 
 def loaded_modules(host: Host) -> List[str]:
-    """NVIDIA's loaded modules, in the order in which they can be unloaded."""
+    """Return NVIDIA's loaded modules, in the order in which they can be unloaded."""
     return [name for name in UNLOAD_ORDER if host.isdir("/sys/module/" + name)]
 
 
 def bound_kernel_driver(host: Host) -> Optional[str]:
-    """The kernel's own module (such as nouveau) that drives a GPU."""
+    """Return the kernel's own module (such as nouveau) that drives a GPU."""
     for module in pci.KERNEL_DRIVERS.values():
         drivers = "/sys/module/%s/drivers" % module
         for name in host.listdir(drivers):
@@ -42,12 +42,12 @@ def bound_kernel_driver(host: Host) -> Optional[str]:
 
 
 def loaded_version(host: Host) -> str:
-    """Version of the loaded driver, "" if none is loaded."""
+    """Return the version of the loaded driver, "" if none is loaded."""
     return (host.read("/sys/module/nvidia/version") or "").strip()
 
 
 def is_current(host: Host) -> bool:
-    """True if the loaded module is the installed one, by version, flavour and the checksum of its source.
+    """Return True if the loaded module is the installed one, by version, flavour and the checksum of its source.
 
     The kernel shows ``srcversion`` of the loaded module, modinfo that of the file (MODULE_SRCVERSION_ALL). If either is
     missing, the modules count as different.
@@ -70,13 +70,13 @@ def reference_count(host: Host, name: str) -> int:
 
 
 def foreign_users(host: Host, names: List[str]) -> List[str]:
-    """Other modules that use one of ``names``."""
+    """Return other modules that use one of ``names``."""
     users = {user for name in names for user in host.listdir("/sys/module/%s/holders" % name)}
     return sorted(users - set(names))
 
 
 def module_users(host: Host, names: List[str]) -> str:
-    """What uses the modules and prevents unloading, for messages; "" if nothing does."""
+    """Return what uses the modules and prevents unloading, for messages; "" if nothing does."""
     commands = describe_commands(host, gpu_process_ids(host)[:8], 80)
     if commands:
         return "process " + ", ".join("%d (%s)" % item for item in commands.items())
@@ -94,7 +94,7 @@ def module_users(host: Host, names: List[str]) -> str:
 
 
 def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
-    """Message for a failed modprobe: the kernel's reason, else modprobe's output.
+    """Return the message for a failed modprobe: the kernel's reason, else modprobe's output.
 
     ``messages`` is the kernel's log since modprobe started, which has more than modprobe's error number.
     """
@@ -117,13 +117,13 @@ def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
 
 
 def parse_majors(text: str) -> Dict[str, int]:
-    """Character devices in /proc/devices: major number by name."""
+    """Return character devices in /proc/devices: major number by name."""
     part = text.partition("Block devices")[0]
     return {name: int(number) for number, name in re.findall(r"(?m)^[ \t]*(\d+) (\S+)$", part)}
 
 
 def node_access(host: Host) -> Optional[NodeAccess]:
-    """Access by the module's options NVreg_DeviceFile*; None if they leave the device nodes to other software.
+    """Return access by the module's options NVreg_DeviceFile*; None if they leave the device nodes to other software.
 
     nvidia-modprobe reads the same file (nvidia-modprobe-utils.c in its source). The numbers are decimal.
     """
@@ -138,7 +138,7 @@ def node_access(host: Host) -> Optional[NodeAccess]:
 
 
 def device_nodes(host: Host) -> Dict[str, "tuple[int, int]"]:
-    """Device nodes that the loaded driver needs: (major, minor) by path."""
+    """Return device nodes that the loaded driver needs: (major, minor) by path."""
     known = parse_majors(host.read("/proc/devices") or "")
     major = known.get("nvidia", known.get("nvidia-frontend", 195))
     found = {"/dev/nvidiactl": (major, 255)}

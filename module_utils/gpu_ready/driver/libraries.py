@@ -15,7 +15,7 @@ def multiarch_directory(architecture: str) -> str:
 
 
 def library_directories(architecture: str) -> Tuple[str, ...]:
-    """Where packages and .run installers put the 64-bit libraries of the driver."""
+    """Return where packages and .run installers put the 64-bit libraries of the driver."""
     multiarch = multiarch_directory(architecture)
     # Debian: nvidia/current is a link of update-alternatives, nvidia/ holds the libraries of legacy branches. ELRepo's
     # legacy branches have theirs in /usr/lib64/nvidia (nvidia-x11-drv-390xx.spec of EL 7).

@@ -219,7 +219,7 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
 
 
 def record_stopped(host: Host, units: List[str], path: str = stopped_services.STOPPED) -> List[str]:
-    """Record services before they are stopped; return them with the ones that an earlier run recorded."""
+    """Record services before they are stopped; return them with what an earlier run recorded."""
     before = stopped_services.read_stopped(host, path)
     after = before + [unit for unit in units if unit not in before]
     if after != before:

@@ -45,7 +45,7 @@ class DetectOutput(NamedTuple):
     newest_checked: Optional[str] = None
 
     def as_dict(self) -> Dict[str, Any]:
-        """The fields that this tool prints."""
+        """Return the fields that this tool prints."""
         if self.tool == "debian":
             found = {"tool": "debian", "nvidia": self.nvidia, "support": self.support, "package": self.package}
             return dict(found, newest_checked=self.newest_checked) if self.newest_checked else found
@@ -85,7 +85,7 @@ def clean(text: str) -> str:
 
 
 def parse_elrepo(text: str) -> DetectOutput:
-    """One answer per card, with -v below the card's line; without -v package names only."""
+    """Return one answer per card, with -v below the card's line; without -v package names only."""
     cards: List[Dict[str, Any]] = []
     answers: List[Optional[Dict[str, Any]]] = []
     others: List[str] = []
@@ -128,7 +128,7 @@ NOTHING: Dict[str, Optional[str]] = {"branch": None, "driver_version": None, "pa
 
 
 def join_lines(text: str) -> List[str]:
-    """The lines; those that a mail program wrapped are joined."""
+    """Return the lines; those that a mail program wrapped are joined."""
     found: List[str] = []
     for line in text.splitlines():
         line = line.strip(" \t\"',>")
@@ -203,12 +203,12 @@ def parse_debian(text: str) -> DetectOutput:
 
 
 def unlisted_card(name: str) -> Dict[str, Any]:
-    """A card that is checked in a text without the list of cards."""
+    """Return a card that is checked in a text without the list of cards."""
     return {"slot": None, "class": None, "device_id": None, "name": VENDOR.sub("", name).strip()}
 
 
 def support_words(text: str) -> List[str]:
-    """Support levels in one card's part of the text."""
+    """Return support levels in one card's part of the text."""
     found: List[str] = []
     for line in re.findall(r"Your card is (.*?)(?=Your card is|It is recommended|Uh oh|Checking |$)", text):
         only = "-only" if re.match(r"(?:also )?only\b", line) else ""
@@ -246,7 +246,7 @@ class DetectResult(NamedTuple):
         return sorted({package for _device, package in self.devices if package})
 
     def lines(self) -> List[str]:
-        """One line per device, for messages."""
+        """Return one line per device, for messages."""
         return ["%s: %s" % (device, package or "no package") for device, package in self.devices]
 
 
@@ -268,7 +268,7 @@ def run_nvidia_detect(host: Host, timeout: float = 60.0) -> DetectResult:
 
 
 def elrepo_devices(text: str) -> List[Tuple[str, Optional[str]]]:
-    """Output of ELRepo's program with -v; a blank or missing package (EL10, old cards) is None."""
+    """Return the output of ELRepo's program with -v; a blank or missing package (EL10, old cards) is None."""
     found = parse(text)
     return [
         ("10de:%s %s" % (card["device_id"], card["name"]), card.get("package", found.package)) for card in found.nvidia
@@ -276,7 +276,7 @@ def elrepo_devices(text: str) -> List[Tuple[str, Optional[str]]]:
 
 
 def terse_devices(text: str) -> List[Tuple[str, Optional[str]]]:
-    """Output of ELRepo's program without -v; a blank line is a device without package."""
+    """Return the output of ELRepo's program without -v; a blank line is a device without package."""
     found = [(PACKAGE.match(line), line.strip()) for line in text.splitlines()]
     return [
         ("device %d" % number, match.group(1) if match else None)
@@ -286,7 +286,7 @@ def terse_devices(text: str) -> List[Tuple[str, Optional[str]]]:
 
 
 def debian_devices(text: str) -> List[Tuple[str, Optional[str]]]:
-    """Output of Debian's program; the repeated package of an unsupported card does not count."""
+    """Return the output of Debian's program; the repeated package of an unsupported card does not count."""
     flat = re.sub(r"\s+", " ", clean(text))
     found: List[Tuple[str, Optional[str]]] = []
     for part in re.split(r"(?=Checking (?:card:|driver support for))", flat)[1:]:
@@ -298,7 +298,7 @@ def debian_devices(text: str) -> List[Tuple[str, Optional[str]]]:
 
 
 def find_disagreement(result: DetectResult, expect: List[str], gpus: List[str]) -> str:
-    """Message with both choices if nvidia-detect names another package than ``expect``, else ""."""
+    """Return the message with both choices if nvidia-detect names another package than ``expect``, else ""."""
     ours = "the catalog would install %s%s" % (" or ".join(expect), " for " + ", ".join(gpus) if gpus else "")
     remedy = "Nothing was changed. Set nvidia_driver_branch or nvidia_driver_source for this host"
     if result.problem:

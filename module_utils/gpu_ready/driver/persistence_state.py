@@ -45,7 +45,7 @@ def held_gpus(host: Host, pid: str) -> Optional[int]:
 
 
 def has_own_command(host: Host) -> bool:
-    """True if the administrator replaced the unit, masked it, or gave it another command."""
+    """Return True if the administrator replaced the unit, masked it, or gave it another command."""
     paths = ["%s/%s" % (DROP_INS, name) for name in host.listdir(DROP_INS) if name.endswith(".conf")]
     texts = [host.read(path) or "" for path in paths if path != DROP_IN]
     return host.exists("/etc/systemd/system/" + UNIT) or any("ExecStart" in text for text in texts)

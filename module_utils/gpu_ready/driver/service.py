@@ -47,12 +47,12 @@ def run_service(host: Host, unit: str, state: str, check: bool = False, path: st
 
 
 def is_enabled(host: Host, unit: str) -> bool:
-    """True for a unit that is enabled or needs no link: exit status 0 (systemctl(1), "is-enabled")."""
+    """Return True for a unit that is enabled or needs no link: exit status 0 (systemctl(1), "is-enabled")."""
     return host.run(["systemctl", "is-enabled", "--quiet", unit]).rc == 0
 
 
 def is_active(host: Host, unit: str) -> bool:
-    """True for a unit that runs."""
+    """Return True for a unit that runs."""
     return host.run(["systemctl", "is-active", "--quiet", unit]).rc == 0
 
 
@@ -69,7 +69,7 @@ def journal_command(unit: str) -> Tuple[str, ...]:
 
 
 def explain_service(host: Host, unit: str, output: str) -> str:
-    """Message for a service that does not run; ``output`` of the start replaces an empty journal."""
+    """Return the message for a service that does not run; ``output`` of the start replaces an empty journal."""
     # The last lines may still be queued; systemd before 228 has no such option.
     host.run(["journalctl", "--sync"])
     journal = host.run(list(journal_command(unit))).out
@@ -100,7 +100,7 @@ def show_command(unit: str, *properties: str) -> List[str]:
 
 
 def find_failed_command(shown: str) -> Optional[FailedCommand]:
-    """The command beside the service's own program that failed at the last start, from `systemctl show`.
+    """Return the command beside the service's own program that failed at the last start, from `systemctl show`.
 
     A command that has run has code and status of its end (print_exec in systemctl-show.c of systemd).
     """
@@ -114,7 +114,7 @@ def find_failed_command(shown: str) -> Optional[FailedCommand]:
 
 
 def explain_command(host: Host, unit: str, failed: FailedCommand, log: str) -> str:
-    """The failure of a command of a unit, with the file that has it."""
+    """Return the failure of a command of a unit, with the file that has it."""
     shown = host.run(show_command(unit, "FragmentPath", "DropInPaths")).out
     paths = [path for line in shown.splitlines() for path in line.partition("=")[2].split()]
     places = [path for path in paths if has_command(host.read(path) or "", failed)]
@@ -128,7 +128,7 @@ def explain_command(host: Host, unit: str, failed: FailedCommand, log: str) -> s
 
 
 def has_command(text: str, failed: FailedCommand) -> bool:
-    """True for a unit file with a command: `systemctl show` prints it without its prefixes and quotes."""
+    """Return True for a unit file with a command: `systemctl show` prints it without its prefixes and quotes."""
     lines = [line.partition("=") for line in text.splitlines()]
     values = [value.strip().lstrip("@-:+!|") for name, _, value in lines if name.strip() == failed.directive]
     return failed.command.split() in [re.sub("[\"']", "", value).split() for value in values]

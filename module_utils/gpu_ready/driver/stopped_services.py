@@ -12,5 +12,5 @@ REMEDY = "Start the services that the driver needs (systemctl list-unit-files '*
 
 
 def read_stopped(host: Host, path: str = STOPPED) -> List[str]:
-    """Services that a live reload stopped and has not started again, in the order in which they were stopped."""
+    """Return services that a live reload stopped and has not started again, in the order in which they were stopped."""
     return read_text_mark(host, path, REMEDY)

@@ -4,7 +4,7 @@ from ..catalog import model as catalog
 
 
 def describe_unknown(device_id: str) -> str:
-    """What a plan makes of it: see plan.driver.candidates.pairs_of_gpu."""
+    """Return what a plan makes of it: see plan.driver.candidates.pairs_of_gpu."""
     named = "10de:%s is not in the catalog of %s" % (device_id, catalog.DATE)
     if catalog.is_older_than_turing(device_id):
         text = "%s, and its number is that of a chip before Turing: its last branch is not known. "

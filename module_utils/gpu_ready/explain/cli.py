@@ -46,7 +46,7 @@ class Kind(NamedTuple):
         return dict(self.parse(b""), form=found.name, form_kind=found.kind)
 
     def describe(self, answer: Dict[str, Any]) -> List[str]:
-        """What a reading means."""
+        """Return what a reading means."""
         if "form" not in answer:
             return self.to_lines(answer)
         if answer["form_kind"]:
@@ -58,7 +58,10 @@ class Kind(NamedTuple):
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text, whatever wrote them: UTF-8, UTF-16 with its mark, undecodable bytes replaced, long lines cut."""
+    """Return bytes as text, whatever wrote them.
+
+    UTF-8, UTF-16 with its mark, undecodable bytes replaced, long lines cut.
+    """
     marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     return cut_lines(data.decode("utf-16" if marked else "utf-8", "replace"))
 
@@ -82,7 +85,7 @@ def read_os_release(data: bytes) -> Dict[str, Any]:
 
 
 def describe_os_release(answer: Dict[str, Any]) -> List[str]:
-    """What an os-release means for gpu-ready."""
+    """Return what an os-release means for gpu-ready."""
     name = answer["pretty"] or answer["id"] or "This text"
     if answer["id"] is None:
         return ["%s names no system: there is no ID= line." % name, "Remedy: give the host's whole /etc/os-release."]
@@ -121,12 +124,12 @@ class Archive(PaperHost):
 
     @staticmethod
     def path(name: str) -> str:
-        """A member's path from /sys on, wherever the archive begins."""
+        """Return a member's path from /sys on, wherever the archive begins."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         return "/" + "/".join(parts[parts.index("sys") :] if "sys" in parts else parts)
 
     def realpath(self, path: str) -> str:
-        """A path with links of its directories resolved."""
+        """Return a path with links of its directories resolved."""
         for _ in range(40):
             parts = path.split("/")
             for length in range(2, len(parts) + 1):
@@ -140,16 +143,16 @@ class Archive(PaperHost):
         return path
 
     def read_bytes(self, path: str) -> Optional[bytes]:
-        """The content of a file."""
+        """Return the content of a file."""
         return self.files.get(self.realpath(path))
 
     def readlink(self, path: str) -> Optional[str]:
-        """A link's target."""
+        """Return a link's target."""
         directory, _, name = path.rpartition("/")
         return self.links.get(self.realpath(directory) + "/" + name)
 
     def listdir(self, path: str) -> List[str]:
-        """The names in a directory."""
+        """Return the names in a directory."""
         prefix = path.rstrip("/") + "/"
         names = list(self.files) + list(self.links)
         return sorted({name[len(prefix) :].split("/")[0] for name in names if name.startswith(prefix)})
@@ -178,7 +181,7 @@ BARE_ID = re.compile(r"\b10de:([0-9a-f]{4})\b", re.IGNORECASE)
 
 
 def describe_lspci(answer: Dict[str, Any]) -> List[str]:
-    """What the cards are and which driver each one takes."""
+    """Return what the cards are and which driver each one takes."""
     lines = []
     for gpu in answer["nvidia_gpus"]:
         lines += [at(gpu.get("line"), line) for line in describe_gpu(gpu)]
@@ -202,12 +205,12 @@ def describe_lspci(answer: Dict[str, Any]) -> List[str]:
 
 
 def describe_named(device_id: str) -> List[str]:
-    """Lines about a GPU of which only the number is known."""
+    """Return lines about a GPU of which only the number is known."""
     return describe_gpu({"slot": "[10de:%s]" % device_id, "device_id": device_id, "name": None})
 
 
 def describe_gpu(row: Dict[str, Any]) -> List[str]:
-    """Lines about one card."""
+    """Return lines about one card."""
     identity = row["device_id"] or pci_reading.find_device_by_name(row["name"])
     known = catalog.gpu(identity) if identity else None
     where = row["slot"] or "a GPU"
@@ -256,7 +259,7 @@ def read_proc_version(data: bytes) -> Dict[str, Any]:
 
 
 def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
-    """What the version means."""
+    """Return what the version means."""
     if answer.get("loaded") is False:
         return [
             "The module is not loaded: the file does not exist. That says nothing about the hardware.",
@@ -289,7 +292,7 @@ def read_detect(data: bytes) -> Dict[str, Any]:
 
 
 def describe_card(card: Dict[str, Any]) -> str:
-    """What the catalog has about a card that nvidia-detect names."""
+    """Return what the catalog has about a card that nvidia-detect names."""
     if card["device_id"] is None:
         return "%s: the text does not show its number." % card["name"]
     known = catalog.gpu(card["device_id"])
@@ -300,7 +303,7 @@ def describe_card(card: Dict[str, Any]) -> str:
 
 
 def describe_detect(answer: Dict[str, Any]) -> List[str]:
-    """What nvidia-detect says, and where the catalog differs."""
+    """Return what nvidia-detect says, and where the catalog differs."""
     if answer["tool"] is None:
         return ["This is no output of nvidia-detect.", "Remedy: give the whole output of `nvidia-detect -v`."]
     tool = "nvidia-detect of %s: package %s." % (answer["tool"], answer["package"] or "none")
@@ -333,7 +336,7 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
 
 
 def describe_damage(answer: Dict[str, Any]) -> List[str]:
-    """Lines about a daemon.json that is no JSON object."""
+    """Return lines about a daemon.json that is no JSON object."""
     if answer.get("line") is None:
         remedy = "none is needed: docker starts with such a file, and gpu-ready treats it as an empty object"
         return ["Not valid: %s." % answer["problem"], "Remedy: %s." % remedy]
@@ -346,7 +349,7 @@ def describe_damage(answer: Dict[str, Any]) -> List[str]:
 
 
 def describe_daemon_json(answer: Dict[str, Any]) -> List[str]:
-    """What a daemon.json means."""
+    """Return what a daemon.json means."""
     if not answer.get("valid_json"):
         return describe_damage(answer)
     runtime = answer.get("nvidia_runtime_path") if answer.get("nvidia_runtime") else "none"
@@ -409,7 +412,7 @@ KINDS: Dict[str, Kind] = {kind.name: kind for kind in ALL}
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word means: container_errors is container-error."""
+    """Return the kind that a word means: container_errors is container-error."""
     word = word.replace("_", "-")
     return word[:-1] if word.endswith("s") and word[:-1] in KINDS else word
 
@@ -435,7 +438,7 @@ gpu-explain needs no GPU, no network and no root, and changes nothing. docs/expl
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments of gpu-explain."""
+    """Return the arguments of gpu-explain."""
     found = argparse.ArgumentParser(
         prog="gpu-explain",
         description="Explain pasted output, or show which driver a host would get.",
@@ -466,7 +469,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def completion_script(shell: str) -> str:
-    """The completion for a shell."""
+    """Return the completion for a shell."""
     from . import host as explain_host
 
     commands = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
@@ -479,7 +482,7 @@ LARGEST = 64 << 20
 
 
 def read_file(path: str) -> bytes:
-    """A file's bytes, standard input for "-"; ValueError for one that is no output that somebody pasted."""
+    """Return a file's bytes, standard input for "-"; ValueError for one that is no output that somebody pasted."""
     if path == "-":
         data = sys.stdin.buffer.read(LARGEST + 1)
     else:

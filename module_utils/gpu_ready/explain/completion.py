@@ -61,14 +61,14 @@ if [[ $funcstack[1] == _gpu-explain ]]; then _gpu_explain "$@"; else compdef _gp
 
 
 def options(parser: argparse.ArgumentParser) -> List[str]:
-    """The options of a parser, the short ones first."""
+    """Return the options of a parser, the short ones first."""
     return [name for action in parser._actions for name in action.option_strings]
 
 
 def script(
     shell: str, parsers: Dict[str, argparse.ArgumentParser], kinds: List[str], variables: List[str], files: List[str]
 ) -> str:
-    """The script for a shell. ``parsers`` by command; ``files``: options of `host` that take a file."""
+    """Return the script for a shell. ``parsers`` by command; ``files``: options of `host` that take a file."""
     values = {
         "commands": " ".join(parsers),
         "read": " ".join(options(parsers["read"])),

@@ -85,7 +85,7 @@ def _decode(data: bytes) -> str:
 
 
 def _wrong_encoding(problem: str, text: str, line: int = 1, column: int = 1) -> SyntaxProblem:
-    """An encoding error in a file that docker reads nevertheless: it starts if the rest is valid."""
+    """Return an encoding error in a file that docker reads nevertheless: it starts if the rest is valid."""
     try:
         _parse_text(text)
     except SyntaxProblem as error:
@@ -106,7 +106,7 @@ def _go_type(value: Any) -> str:
 
 
 def _join_surrogates(pair: "re.Match[str]") -> str:
-    """One character outside the BMP, which JSON escapes as two surrogates."""
+    """Return one character outside the BMP, which JSON escapes as two surrogates."""
     high, low = map(ord, pair.group(0))
     return chr(0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00)
 
@@ -149,7 +149,7 @@ class _Scanner:
         raise SyntaxProblem(problem, remedy, line, column, go)
 
     def _problem(self, where: str) -> Tuple[str, str]:
-        """The mistake, and what to change, in plain English."""
+        """Return the mistake, and what to change, in plain English."""
         rest = self.text[self.at :]
         char = rest[:1]
         passed = self.text[: self.at].rstrip(BLANK)
@@ -332,7 +332,7 @@ class _Scanner:
 
 
 def _is_valid_trimmed(data: bytes) -> bool:
-    """True if only white space around the text that JSON does not allow makes it invalid: docker strips it."""
+    """Return True if only white space around the text that JSON does not allow makes it invalid: docker strips it."""
     text = data.decode("utf-8", "replace")
     try:
         _parse_text(text.strip(SPACES))
@@ -342,14 +342,14 @@ def _is_valid_trimmed(data: bytes) -> bool:
 
 
 def repeated_keys(data: bytes) -> List[Tuple[str, int]]:
-    """Keys of a valid file that an object has twice, each with the line of the later one, which counts."""
+    """Return keys of a valid file that an object has twice, each with the line of the later one, which counts."""
     scanner = _Scanner(_decode(data))
     scanner.document()
     return scanner.repeated
 
 
 def explain(data: bytes) -> Dict[str, Any]:
-    """Keys and runtimes of a daemon.json, or what is wrong with it and what to do."""
+    """Return keys and runtimes of a daemon.json, or what is wrong with it and what to do."""
     if not data.strip(BLANK.encode("ascii")):
         problem = "only white space" if data else "empty file"
         return {"valid_json": False, "problem": problem, "action": _EMPTY, "docker_starts": True}

@@ -15,7 +15,7 @@ class Form(NamedTuple):
 
 
 def form(name: str, kind: Optional[str], *patterns: str) -> Form:
-    """A form by the patterns of its lines; one of them is enough."""
+    """Return a form by the patterns of its lines; one of them is enough."""
     return Form(name, kind, re.compile("|".join("(?:%s)" % pattern for pattern in patterns), re.MULTILINE))
 
 
@@ -63,12 +63,15 @@ FORMS = (
 
 
 def forms_of(text: str) -> List[Form]:
-    """The forms whose words a text contains."""
+    """Return the forms whose words a text contains."""
     return [one for one in FORMS if one.pattern.search(text)]
 
 
 def begins_object(text: str) -> bool:
-    """True for the beginning of a JSON object over several lines: a file, not a log with an object in each line."""
+    """Return True for the beginning of a JSON object over several lines.
+
+    A file, not a log with an object in each line.
+    """
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
     if not first.startswith("{"):
         return False
@@ -80,7 +83,7 @@ def begins_object(text: str) -> bool:
 
 
 def foreign_form(kind: str, text: str) -> Optional[Form]:
-    """Whose output a text is that is not of the kind; None where it may be, or where no form is known."""
+    """Return whose output a text is that is not of the kind; None where it may be, or where no form is known."""
     if kind == "daemon-json" and begins_object(text):
         return None  # its values name the programs of docker and NVIDIA, also in a file that is cut off
     found = forms_of(text)

@@ -65,7 +65,7 @@ class DescribedHost(PaperHost):
 
 
 def functions_of_ids(texts: List[str]) -> List[Any]:
-    """Functions for PCI ids as people write them: 1b38, 10de:1b38, 0x10de:0x1b38."""
+    """Return functions for PCI ids as people write them: 1b38, 10de:1b38, 0x10de:0x1b38."""
     found = []
     for position, text in enumerate(texts):
         ids = text.lower().replace("0x", "").strip("[]").split(":")
@@ -75,7 +75,7 @@ def functions_of_ids(texts: List[str]) -> List[Any]:
 
 
 def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
-    """The decision for a host on paper: GPUs, plan, todo, texts."""
+    """Return the decision for a host on paper: GPUs, plan, todo, texts."""
     reading = lspci.parse_lspci(listing) if listing is not None else None
     if reading is not None and reading.unnamed:
         card = reading.unnamed[0]
@@ -105,7 +105,7 @@ OTHER_VARIABLES = "../../../plugins/variables/names.json"
 
 
 def other_rules() -> Dict[str, List[Any]]:
-    """The rules of public variables that the planner does not read, {} where gpu-explain is without the rest."""
+    """Return the rules of public variables that the planner does not read, {} where gpu-explain is without the rest."""
     path = os.path.join(os.path.dirname(os.path.realpath(__file__)), OTHER_VARIABLES)
     if not os.path.exists(path):
         return {}
@@ -115,7 +115,7 @@ def other_rules() -> Dict[str, List[Any]]:
 
 
 def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:
-    """The plan without a system: only whether one driver drives all GPUs. Sources and steps are the system's."""
+    """Return the plan without a system: only whether one driver drives all GPUs. Sources and steps are the system's."""
     request = candidates.parse_request(planned.settings)
     gpus = planned.facts.base.served_gpus
     possible = candidates.pairs_of_host(gpus, request)
@@ -135,7 +135,7 @@ def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:
 
 
 def no_common_driver(gpus: List[GpuFacts], request: candidates.DriverRequest) -> Refusal:
-    """Why no driver drives all of these cards."""
+    """Return why no driver drives all of these cards."""
     for gpu in gpus:
         if not candidates.requested_pairs(gpu.device, request) and catalog.gpu(gpu.device) is None:
             message, _, remedy = describe_unknown(gpu.device).partition(" Remedy: ")
@@ -146,7 +146,7 @@ def no_common_driver(gpus: List[GpuFacts], request: candidates.DriverRequest) ->
 
 
 def card_limits(gpus: List[GpuFacts]) -> List[Tuple[str, str]]:
-    """A label and the drivers of each kind of card."""
+    """Return a label and the drivers of each kind of card."""
     kinds = {gpu.device: gpu for gpu in gpus}.values()
     return [(refusals.gpu_label(gpu), refusals.supported_drivers(gpu.device)) for gpu in kinds]
 
@@ -170,7 +170,7 @@ def text(base: BaseFacts, decided: compose.Plan) -> str:
 
 
 def read_settings(words: List[str]) -> Dict[str, Any]:
-    """Variables from ``name=value`` words; a value may be JSON (a list, a mapping) or plain text."""
+    """Return variables from ``name=value`` words; a value may be JSON (a list, a mapping) or plain text."""
     given: Dict[str, Any] = {}
     for word in words:
         name, sign, value = word.partition("=")
@@ -184,7 +184,7 @@ def read_settings(words: List[str]) -> Dict[str, Any]:
 
 
 def read_file(path: str) -> str:
-    """The text of a file, of standard input for ``-``."""
+    """Return the text of a file, of standard input for ``-``."""
     if path == "-":
         return sys.stdin.read()
     with open(path, encoding="utf-8", errors="replace") as handle:
@@ -192,7 +192,7 @@ def read_file(path: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments of ``gpu-explain host``."""
+    """Return the arguments of ``gpu-explain host``."""
     found = argparse.ArgumentParser(prog="gpu-explain host", description="Which driver a host would get, and why.")
     found.add_argument("--lspci", metavar="FILE", help="output of lspci, lspci -nn, -n, -mm, -vmm or -k ('-': stdin)")
     found.add_argument("--pci-id", metavar="ID", nargs="+", action="append", default=[], help="such as 10de:1b38")

@@ -13,14 +13,14 @@ def capitalized(message: str) -> str:
 
 
 def at(line: Optional[int], message: str, *marks: str) -> str:
-    """A line of output with the line of the text and marks such as "warning"; without either as it is."""
+    """Return a line of output with the line of the text and marks such as "warning"; without either as it is."""
     where = "Line %d" % line if line else ""
     shown = " ".join(part for part in (where, "(%s)" % ", ".join(marks) if marks else "") if part)
     return "%s: %s" % (shown, capitalized(message)) if shown else capitalized(message)
 
 
 def describe_problems(answer: Dict[str, Any]) -> List[str]:
-    """One line for each cause, with the matching message in brackets, and one for each remedy."""
+    """Return one line for each cause, with the matching message in brackets, and one for each remedy."""
     lines = []
     for problem in answer["problems"]:
         cause = "%s (%s)" % (problem["cause"], problem["message"]) if problem["message"] else problem["cause"]
@@ -38,19 +38,22 @@ class Locator:
         self.lines = lines_of(text)
 
     def find(self, word: Optional[str], after: int = 0) -> Optional[int]:
-        """The first line behind ``after`` that contains a value as a whole word, else within one; None for none."""
+        """Return the first line behind ``after`` that contains a value as a whole word, else within one.
+
+        None for none.
+        """
         small = (word or "").lower()
         lines = [line for line in self.lines if small and line.number > after and small in line.text.lower()]
         pattern = re.compile(r"(?<!\w)%s(?!\w)" % re.escape(small), re.IGNORECASE)
         return next((line.number for line in lines if pattern.search(line.text)), lines[0].number if lines else None)
 
     def values(self, answer: Dict[str, Any], keys: List[str]) -> Dict[str, int]:
-        """The lines of an answer's values, by key; a value that is composed or absent has none."""
+        """Return the lines of an answer's values, by key; a value that is composed or absent has none."""
         found = {key: self.find(answer[key]) for key in keys if isinstance(answer.get(key), str)}
         return {key: line for key, line in found.items() if line is not None}
 
     def rows(self, rows: List[Dict[str, Any]], keys: List[str]) -> List[Dict[str, Any]]:
-        """Rows with the line of the first of their values that is found, in the order of the text."""
+        """Return rows with the line of the first of their values that is found, in the order of the text."""
         located, last = [], 0
         for row in rows:
             words = [row[key] for key in keys if isinstance(row.get(key), str) and row[key]]

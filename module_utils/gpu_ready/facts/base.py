@@ -104,7 +104,10 @@ def package_manager(host: Host) -> Optional[str]:
 
 
 def has_initramfs_tool(host: Host, distro: Optional[str]) -> bool:
-    """True if the distribution's tool for initial RAM disks is installed. A host without it boots without one."""
+    """Return True if the distribution's tool for initial RAM disks is installed.
+
+    A host without it boots without one.
+    """
     tool = catalog.distro(distro).get("initramfs") if distro else None
     return bool(tool and host.which(tool[0]))
 
@@ -114,7 +117,10 @@ def function_facts(function: pci.Function, what: str = "") -> FunctionFacts:
 
 
 def may_have_nvlink5(functions: List[pci.Function]) -> bool:
-    """True if a GPU is of Blackwell or newer than the catalog: reading the data of every adapter takes seconds."""
+    """Return True if a GPU is of Blackwell or newer than the catalog.
+
+    Reading the data of every adapter takes seconds.
+    """
     known = [catalog.gpu(function.device) for function in pci.gpus(functions)]
     return any(gpu is None or gpu.architecture == "blackwell" for gpu in known)
 

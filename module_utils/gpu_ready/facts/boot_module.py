@@ -63,7 +63,7 @@ def collect(host: Host, system: BaseFacts) -> Optional[BlockedModule]:
 
 
 def is_concerned(config: Config) -> bool:
-    """True if a line could be about NVIDIA's module, or keep away one that it needs.
+    """Return True if a line could be about NVIDIA's module, or keep away one that it needs.
 
     Distributions have lines of each kind that are not (blacklist nvidiafb, alias net-pf-3 off).
     """
@@ -80,7 +80,7 @@ def first_program(command: str) -> str:
 
 
 def is_related(pattern: str) -> bool:
-    """True if a pattern could be one for NVIDIA's modules or GPUs, by what it has before a wildcard."""
+    """Return True if a pattern could be one for NVIDIA's modules or GPUs, by what it has before a wildcard."""
     start = re.split(r"[*?[]", pattern)[0]
     return any(name.startswith(start) or start.startswith(name) for name in ("nvidia", "pci:v000010DE"))
 
@@ -105,7 +105,7 @@ def listed_modules(host: Host) -> List[str]:
 
 
 def is_loaded_by_unit(host: Host) -> bool:
-    """True if a command of a unit that is enabled, or required by a target, loads the module by its name."""
+    """Return True if a command of a unit that is enabled, or required by a target, loads the module by its name."""
     enabled: Dict[str, str] = {}
     for directory in host.listdir(UNITS):
         for name in host.listdir("%s/%s" % (UNITS, directory)):

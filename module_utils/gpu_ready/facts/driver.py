@@ -146,7 +146,7 @@ def mig_instances(host: Host) -> List[str]:
 
 
 def fabricmanager_runs(host: Host) -> bool:
-    """True if the fabric manager runs. CUDA does not start without it on NVSwitch hosts."""
+    """Return True if the fabric manager runs. CUDA does not start without it on NVSwitch hosts."""
     return host.run(["systemctl", "is-active", "--quiet", FABRICMANAGER], timeout=20.0).rc == 0
 
 
@@ -225,7 +225,7 @@ def module_use(host: Host) -> Dict[str, ModuleUse]:
 
 
 def is_busy(modules: Dict[str, ModuleUse]) -> bool:
-    """True if anything but the driver's own modules holds one of them."""
+    """Return True if anything but the driver's own modules holds one of them."""
     return any(module.refcnt > len(module.holders) for module in modules.values())
 
 

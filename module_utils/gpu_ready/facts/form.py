@@ -16,7 +16,7 @@ def check_form(facts: Facts) -> None:
 
 
 def _rules(facts: Facts) -> Iterator[Tuple[str, str, object, bool]]:
-    """The field, what it must be, its value, and whether it is that."""
+    """Yield the field, what it must be, its value, and whether it is that."""
     base, containerd = facts.base, facts.engines.containerd
     distro = base.distro
     yield "base.distro", "a distribution of the catalog", distro, distro is None or distro in catalog.distros()

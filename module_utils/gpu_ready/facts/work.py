@@ -118,7 +118,7 @@ def find_daemons(host: Host) -> Daemons:
 
 
 def is_node_exporter(host: Host, pid: int) -> bool:
-    """True if such a process is root's, of a unit of node_exporter (which may have a user), or in a container."""
+    """Return True if such a process is root's, belongs to a unit of node_exporter, or runs in a container."""
     unit = unit_of(host.read("/proc/%d/cgroup" % pid) or "")
     return (
         process_user(host, pid) == 0

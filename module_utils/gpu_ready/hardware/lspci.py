@@ -70,7 +70,7 @@ def parse_lspci(text: str) -> PciListing:
 
 
 def with_dumps(lines: List[str]) -> List[str]:
-    """Lines whose heads carry the numbers that `lspci -x` shows as bytes of the configuration space."""
+    """Return lines whose heads carry the numbers that `lspci -x` shows as bytes of the configuration space."""
     found: List[str] = []
     head = None
     for line in lines:
@@ -93,7 +93,7 @@ def with_dumps(lines: List[str]) -> List[str]:
 
 
 def clean(text: str) -> List[str]:
-    """Lines without marks of encoding, terminal, Markdown and results, one head or detail in each."""
+    """Return lines without marks of encoding, terminal, Markdown and results, one head or detail in each."""
     text = re.sub(r"[\ufeff\x00\u200b`]|\*\*", "", html.unescape(COLOUR.sub("", text)))
     text = text.replace("\u00a0", " ").replace("\u201c", '"').replace("\u201d", '"')
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\\t", "\t")
@@ -116,7 +116,7 @@ def clean(text: str) -> List[str]:
 
 
 def head_of(line: str) -> Optional[Tuple[str, str, int]]:
-    """Slot, text behind it and place of the slot in a head line; one that a class follows comes first."""
+    """Return the slot, text behind it and place of the slot in a head line; one that a class follows comes first."""
     plain = None
     for match in HEAD.finditer(line):
         rest = line[match.end() :]
@@ -160,7 +160,7 @@ def parse_records(lines: List[str]) -> List[PciEntry]:
 
 
 def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
-    """Function of one record."""
+    """Return the function of one record."""
     entry = entry_of_fields(
         record.get("Slot"), record.get("Class", ""), record.get("Vendor", ""), record.get("Device", "")
     )
@@ -187,7 +187,7 @@ def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) ->
 
 
 def split_number(text: str) -> Tuple[Optional[str], Optional[str]]:
-    """Name and number of a field, None for what is missing."""
+    """Return the name and number of a field, None for what is missing."""
     text = re.sub(r"\s+", " ", text).strip()
     if re.match(r"^[0-9a-fA-F]{4}$", text):
         return None, text.lower()
@@ -208,7 +208,7 @@ class Stanza:
         self.details: List[str] = []
 
     def is_broken(self, line: str, wrapped: bool) -> bool:
-        """True if a line that is no detail continues the head; ``wrapped``: its position suggests it."""
+        """Return True if a line that is no detail continues the head; ``wrapped``: its position suggests it."""
         if self.details or not line.strip():
             return False
         head, piece = self.head, line.strip()
@@ -230,7 +230,7 @@ class Stanza:
 
 
 def wrapped_at(lines: List[str], place: int, width: int) -> bool:
-    """True if a program that wraps at the longest line's width would have broken the text before this line."""
+    """Return True if a program that wraps at the longest line's width would have broken the text before this line."""
     before, line = lines[place - 1].expandtabs(), lines[place].split()
     return bool(line) and len(before) >= 30 and len(before) + 1 + len(line[0]) > width
 
@@ -275,7 +275,7 @@ def parse_lines(lines: List[str]) -> List[PciEntry]:
 
 
 def unquote(before: str, head: str) -> str:
-    """A head without what follows the string that it is quoted in, as in source texts and in JSON."""
+    """Return a head without what follows the string that it is quoted in, as in source texts and in JSON."""
     if before.rstrip()[-1:] == '"' and not head.startswith(('"', "\\")):
         return head.partition('"')[0]
     return head
@@ -298,7 +298,7 @@ def add(found: List[Tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None
 
 
 def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
-    """None where the line only resembles a head line; ``shown``: the text shows drivers."""
+    """Return None where the line only resembles a head line; ``shown``: the text shows drivers."""
     head = re.sub(r"\s+", " ", stanza.head).strip()
     head = re.sub(r"\[(?=[0-9a-f: ]{10}\])([0-9a-f:]+) ([0-9a-f:]+)\]", r"[\1\2]", head)  # broken within the numbers
     details = "\n".join(stanza.details)
@@ -314,7 +314,7 @@ def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
 
 
 def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
-    """Function of a head line without its slot."""
+    """Return the function of a head line without its slot."""
     if head.startswith('"') and len(QUOTED.findall(head)) >= 3:
         fields = [re.sub(r"\\(.)", r"\1", field) for field in QUOTED.findall(head)]
         return entry_of_fields(slot, fields[0], fields[1], fields[2])
@@ -362,5 +362,5 @@ def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str]
 
 
 def parse_hex(text: str) -> Optional[str]:
-    """An id as small letters, None for a placeholder such as xxxx."""
+    """Return an id as small letters, None for a placeholder such as xxxx."""
     return text.lower() if re.match(r"^[0-9a-fA-F]{4}$", text) else None

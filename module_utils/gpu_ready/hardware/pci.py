@@ -26,7 +26,7 @@ class Function(NamedTuple):
 
 
 def read_sysfs(host: Host) -> List[Function]:
-    """Every PCI function of a host, by address; needs no lspci."""
+    """Return every PCI function of a host, by address; needs no lspci."""
     found = []
     for address in host.listdir(SYSFS):
         directory = SYSFS + "/" + address
@@ -53,7 +53,7 @@ def read_sysfs(host: Host) -> List[Function]:
 
 
 def parse_hex(host: Host, path: str, digits: int) -> Optional[str]:
-    """A number of sysfs ("0x10de") as small letters of a fixed length, None where there is none."""
+    """Return a number of sysfs ("0x10de") as small letters of a fixed length, None where there is none."""
     text = (host.read(path) or "").strip()
     try:
         return "%0*x" % (digits, int(text, 16))
@@ -67,12 +67,12 @@ def bound_driver(host: Host, directory: str) -> Optional[str]:
 
 
 def read_config(host: Host, address: str) -> bytes:
-    """The configuration space, b"" where it cannot be read."""
+    """Return the configuration space, b"" where it cannot be read."""
     return host.read_bytes("%s/%s/config" % (SYSFS, address)) or b""
 
 
 def is_silent(space: bytes) -> bool:
-    """True if a function does not answer: reads of what is not on the bus give ones (PCI Express, Unsupported Request).
+    """Return True if a function does not answer: its registers read as ones (PCI Express, Unsupported Request).
 
     All of ids, revision and header type: the ids alone read as ones in an SR-IOV virtual function too. The kernel wakes
     a sleeping device before it reads (pci_config_pm_runtime_get), and what it cannot read is empty.
@@ -81,7 +81,7 @@ def is_silent(space: bytes) -> bool:
 
 
 def vgpu(space: bytes) -> Optional[str]:
-    """Driver version of the host of a virtual GPU ("" where it is not shown), None for a physical GPU.
+    """Return the driver version of the host of a virtual GPU ("" where it is not shown), None for a physical GPU.
 
     A guest of NVIDIA vGPU sees the GPU's own device id. It has a vendor capability that begins with "VF", whose record
     0 is the version (NVIDIA's k8s-device-plugin, internal/vgpu, reads it the same way).
@@ -108,12 +108,12 @@ def vgpu_version(records: bytes) -> str:
 
 
 def kernel_driver(name: Optional[str]) -> Optional[str]:
-    """Module name of the kernel's own driver (nouveau, nova_core), None for any other driver."""
+    """Return the module name of the kernel's own driver (nouveau, nova_core), None for any other driver."""
     return KERNEL_DRIVERS.get(re.sub(r"[^a-z]", "", (name or "").lower()))
 
 
 def gpus(functions: List[Function]) -> List[Function]:
-    """GPUs: vendor NVIDIA, class display, no virtual function. Those bound to vfio-pci are among them."""
+    """Return GPUs: vendor NVIDIA, class display, no virtual function. Those bound to vfio-pci are among them."""
     return [f for f in functions if f.vendor == NVIDIA and f.class_id[:2] == "03" and not f.vf]
 
 
@@ -128,7 +128,7 @@ def what(function: Function) -> str:
 
 
 def classify_function(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
-    """Kind of a function, by its numbers where they are known, else by its names."""
+    """Return the kind of a function, by its numbers where they are known, else by its names."""
     kind, words = class_id or "", (class_name + " " + name).lower()
     if kind[:2] == "03":
         return "gpu"
@@ -151,7 +151,7 @@ def classify_function(class_id: Optional[str], class_name: str, name: str, devic
 
 
 def is_chipset(name: str, device: Optional[str]) -> bool:
-    """True for functions of nForce boards (audio, USB, ...), by name or by number."""
+    """Return True for functions of nForce boards (audio, USB, ...), by name or by number."""
     if name.upper().startswith(
         ("MCP", "CK8", "C51", "C55", "C19", "C17", "C73", "NFORCE", "CROSSK8", "CRUSH", "NF200")
     ):

@@ -101,7 +101,7 @@ NVIDIA_NAME = re.compile(r"^n?[Nn]?[Vv](?:idia|IDIA)(?:\s+Corporation|\s+Corp\.?
 
 
 def split_vendor(text: str) -> Tuple[str, str]:
-    """Vendor and name; the list of ids does not mark where one ends."""
+    """Return the vendor and name; the list of ids does not mark where one ends."""
     match = NVIDIA_NAME.match(text)
     if match:
         return text[: match.end()].strip(), text[match.end() :]

@@ -97,7 +97,7 @@ class PciListing(NamedTuple):
 
 
 def gpu_row(entry: PciEntry) -> Dict[str, Any]:
-    """A GPU as plain values; what the form does not show is left out."""
+    """Return a GPU as plain values; what the form does not show is left out."""
     row: Dict[str, Any] = {
         "slot": entry.slot,
         "class_name": entry.class_name,
@@ -117,7 +117,7 @@ def gpu_row(entry: PciEntry) -> Dict[str, Any]:
 
 
 def list_entries(shown: List[PciEntry]) -> PciListing:
-    """A listing with functions for the planner. A GPU without its number is looked up by name."""
+    """Return a listing with functions for the planner. A GPU without its number is looked up by name."""
     entries = mark_virtual(shown)
     functions: List[pci.Function] = []
     unnamed: List[PciEntry] = []
@@ -151,12 +151,12 @@ def entry_from_numbers(slot: str, vendor: str, device: str, raw: str) -> PciEntr
 
 
 def full_address(slot: Optional[str]) -> str:
-    """A slot with its domain, "" where the text has none."""
+    """Return a slot with its domain, "" where the text has none."""
     return "" if slot is None else slot.lower() if slot.count(":") == 2 else "0000:" + slot.lower()
 
 
 def find_device_by_name(name: Optional[str]) -> Optional[str]:
-    """Device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
+    """Return the device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
     before, closed, behind = (name or "").rpartition("]")
     marketing = before.rpartition("]")[2].partition("[")[2] if closed and not behind.strip() else ""
     names = [normalize_name(part) for part in marketing.split("/")] if marketing else []
@@ -166,7 +166,7 @@ def find_device_by_name(name: Optional[str]) -> Optional[str]:
 
 
 def normalize_name(text: str) -> str:
-    """A name without blanks, dashes and case."""
+    """Return a name without blanks, dashes and case."""
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
@@ -184,7 +184,7 @@ def mark_virtual(entries: List[PciEntry]) -> List[PciEntry]:
 
 
 def is_above_zero(entry: PciEntry) -> bool:
-    """True if a function's number is not 0."""
+    """Return True if a function's number is not 0."""
     return entry.slot is not None and not entry.slot.endswith(".0")
 
 

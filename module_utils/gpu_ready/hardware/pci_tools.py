@@ -55,7 +55,7 @@ def parse_lshw(lines: List[str]) -> List[PciEntry]:
 
 
 def without_ids(text: str) -> Tuple[str, Optional[str]]:
-    """A name, and the last of the ids in brackets behind it."""
+    """Return a name, and the last of the ids in brackets behind it."""
     ids = BRACKETED.search(text)
     return (text[: ids.start()], ids.group(2).lower()) if ids else (text, None)
 

@@ -134,7 +134,7 @@ def health_checks(facts: Facts) -> List[AuditCheck]:
 
 
 def lost_gpu_checks(facts: Facts) -> List[AuditCheck]:
-    """Check a host without any GPU: it is drift if the last verification saw some."""
+    """Return check a host without any GPU: it is drift if the last verification saw some."""
     lost = plan_upgrade.lost_gpus(facts)
     if not lost:
         return []
@@ -143,14 +143,14 @@ def lost_gpu_checks(facts: Facts) -> List[AuditCheck]:
 
 
 def module_text(module: Optional[ModuleFacts]) -> Optional[str]:
-    """Return version and flavour of a module."""
+    """Return the version and flavour of a module."""
     if not module:
         return None
     return " ".join(str(part) for part in (module.version, module.flavour) if part)
 
 
 def driver_text(chosen: DriverChoice) -> str:
-    """Return version or branch and flavour of the desired driver."""
+    """Return the version or branch and flavour of the desired driver."""
     return " ".join(str(part) for part in (chosen.version or chosen.branch, chosen.flavour) if part)
 
 
@@ -197,7 +197,7 @@ def check_fabric_manager(facts: Facts, decided: compose.Plan) -> List[AuditCheck
 
 
 def check_parameters(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
-    """The file of modprobe.d and the loaded module must have the requested parameters."""
+    """Return the file of modprobe.d and the loaded module must have the requested parameters."""
     desired = decided.choices.parameters
     missing = parameters.outdated(facts, desired) if facts.driver.loaded else []
     why = "; ".join(missing) or reasons_of(decided, "nvidia_driver.parameters")
@@ -209,7 +209,7 @@ def check_parameters(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
 
 
 def check_groups(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
-    """Check the parts whose steps in the plan are the only drift."""
+    """Return check the parts whose steps in the plan are the only drift."""
     row = compose.report_row(facts, decided)
     container = decided.choices.runtime or decided.choices.engines
     toolkits = decided.choices.cuda.toolkits if decided.choices.cuda else []
@@ -231,7 +231,7 @@ def check_groups(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
 
 
 def check_holds(facts: Facts, decided: compose.Plan) -> AuditCheck:
-    """Check the holds that protect the driver's packages from unattended upgrades."""
+    """Return check the holds that protect the driver's packages from unattended upgrades."""
     why = reasons_of(decided, "nvidia_driver.hold")
     held = facts.driver.held
     found = "%d held" % len(held) if held else None
@@ -243,7 +243,7 @@ def check_holds(facts: Facts, decided: compose.Plan) -> AuditCheck:
 
 
 def check_next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> AuditCheck:
-    """The kernel that boots next needs a module of the driver, and modprobe has to load it."""
+    """Return the kernel that boots next needs a module of the driver, and modprobe has to load it."""
     kernel = facts.base.kernel.next_boot
     module, disk = more.next_module, facts.driver.on_disk
     found = "%s: %s" % (kernel, module_text(module) or "no module")

@@ -61,7 +61,7 @@ def parse_found(text: str) -> FoundPythons:
 
 
 def oldest_python(core: str) -> Tuple[int, int]:
-    """Oldest Python on hosts that an ansible-core ("2.19.14") supports."""
+    """Return oldest Python on hosts that an ansible-core ("2.19.14") supports."""
     match = re.match(r"(\d+)\.(\d+)", core)
     return NEEDS.get((int(match.group(1)), int(match.group(2))), NEWER_NEED) if match else NEWER_NEED
 
@@ -69,7 +69,7 @@ def oldest_python(core: str) -> Tuple[int, int]:
 def choose_python(
     found: FoundPythons, core: str, given: Dict[str, Any], tried: Optional[str] = None, check: bool = False
 ) -> PythonChoice:
-    """How modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
+    """Return how modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
     settings, refusals = variables.parse_settings({name: given[name] for name in VARIABLES if name in given})
     if refusals:
         raise BootstrapError("; ".join("%s: %s" % (one.message, one.remedy) for one in refusals))
@@ -102,7 +102,7 @@ def choose_python(
 
 
 def install_script(found: FoundPythons, manager: str, settings: Settings) -> str:
-    """Shell script that installs python3, from the archive of an ended release where gpu_ready_vault permits that."""
+    """Return a shell script that installs python3, from the vault of an ended release if gpu_ready_vault permits it."""
     if manager == "apt-get":
         return APT
     key = os_release.resolve(found.release)
@@ -116,7 +116,7 @@ def install_script(found: FoundPythons, manager: str, settings: Settings) -> str
 
 
 def is_enterprise_7(found: FoundPythons) -> bool:
-    """True for Enterprise Linux 7, whose newest Python 3 is 3.6."""
+    """Return True for Enterprise Linux 7, whose newest Python 3 is 3.6."""
     return "yum" in found.managers and (found.release.version_id or "").split(".")[0] == "7"
 
 
@@ -129,7 +129,7 @@ def describe_old_python(what: str, least: Tuple[int, int], core: str) -> str:
 
 
 def describe_broken_python(name: str, found: FoundPythons) -> str:
-    """Message for an installed Python that does not run: installing it again would do nothing."""
+    """Return the message for an installed Python that does not run: installing it again would do nothing."""
     status, path, printed = found.broken[0]
     if "apt-get" in found.managers:
         remedy = 'Run `apt-get install --reinstall` for the packages that `dpkg -S "$(readlink -f %s)"` names' % path

@@ -21,7 +21,7 @@ LIMIT = 120.0
 
 
 def program_files() -> Dict[str, bytes]:
-    """The source of the program by the names of its files."""
+    """Return the source of the program by the names of its files."""
     package, _, _ = nvml.__name__.rpartition(".")
     names = ["__init__.py"] + [module.__name__.rpartition(".")[2] + ".py" for module in SOURCES]
     return {name: pkgutil.get_data(package, name) or b"" for name in names}

@@ -77,7 +77,7 @@ def restore_file(path: str, before: Optional[bytes], mode: Optional[int]) -> Non
 
 
 def decode(data: Optional[bytes]) -> str:
-    """Bytes as a diff shows them."""
+    """Return bytes as a diff shows them."""
     return "" if data is None else data.decode("utf-8", "replace")
 
 

@@ -35,7 +35,7 @@ SUBJECTS = (
 
 
 def find_actions(removal: Removal) -> List[Action]:
-    """Everything that is still to be reverted, in order. Raises UninstallError where nothing may be removed."""
+    """Return everything that is still to be reverted, in order. Raises UninstallError where nothing may be removed."""
     refuse_drained(removal)
     refuse_open_upgrade(removal)
     found = [action for find in SUBJECTS for action in find(removal)]

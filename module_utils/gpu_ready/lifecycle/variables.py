@@ -168,7 +168,7 @@ def raw_fault(rule: Rule, value: Any) -> Optional[str]:
 
 
 def matches(rule: Rule, text: str) -> bool:
-    """True if the pattern of a rule matches a whole text; only ASCII digits and letters count."""
+    """Return True if the pattern of a rule matches a whole text; only ASCII digits and letters count."""
     return len(text) <= validation.LONGEST and re.fullmatch(rule.pattern, text, re.ASCII) is not None
 
 

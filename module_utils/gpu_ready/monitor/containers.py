@@ -54,7 +54,7 @@ class Names(NamedTuple):
 
 
 def place_of(cgroup: str) -> CgroupPlace:
-    """The place by the text of /proc/PID/cgroup, of version 1 (a line for each controller) or 2 (one line)."""
+    """Return the place by the text of /proc/PID/cgroup, of version 1 (a line for each controller) or 2 (one line)."""
     best = CgroupPlace()
     for line in cgroup.splitlines():
         parts = line.split(":", 2)
@@ -87,7 +87,7 @@ def place_of_path(path: str) -> CgroupPlace:
 
 
 def place_of_process(pid: int, proc: str = "/proc") -> Optional[CgroupPlace]:
-    """None for a process that has ended, and for one that is not visible here."""
+    """Return None for a process that has ended, and for one that is not visible here."""
     try:
         with open("%s/%d/cgroup" % (proc, pid), "rb") as stream:
             return place_of(stream.read(1 << 16).decode("utf-8", "replace"))
@@ -114,7 +114,7 @@ class Directory:
         self.known: Dict[CgroupPlace, Names] = {}
 
     def names(self, places: List[CgroupPlace]) -> Dict[CgroupPlace, Names]:
-        """Names by place, of those that have any."""
+        """Return names by place, of those that have any."""
         asked = {place for place in places if place.id or place.pod_uid}
         self.known = {place: names for place, names in self.known.items() if place in asked}
         missing = [place for place in asked if place not in self.known and place.engine != "rootless"]
@@ -144,14 +144,17 @@ class Directory:
         return Names()
 
     def read_pods(self, places: List[CgroupPlace]) -> Dict[str, Tuple[str, str]]:
-        """Namespace and name by the pod's uid."""
+        """Return the namespace and name by the pod's uid."""
         if not any(place.pod_uid for place in places):
             return {}
         parts = [name.split("_") for name in listdir(self.pod_logs)]
         return {part[2]: (part[0], part[1]) for part in parts if len(part) == 3}
 
     def read_container_logs(self, places: List[CgroupPlace]) -> Dict[str, Names]:
-        """Names by the container's id; a long file name is cut, and with it the id: such a container has no name."""
+        """Return names by the container's id; a long file name is cut, and with it the id.
+
+        Such a container has no name.
+        """
         if not any(place.pod_uid for place in places):
             return {}
         found = {}
@@ -162,7 +165,7 @@ class Directory:
         return found
 
     def read_engines(self, places: List[CgroupPlace]) -> Dict[str, Names]:
-        """Names by id from docker's socket and from podman's file, each only if a container may be of that engine."""
+        """Return names by id from docker's socket and podman's file, each only if that engine may have containers."""
         engines = {place.engine for place in places if place.id}
         found: Dict[str, Names] = {}
         if engines & {"podman", "cri-o", ""}:
@@ -203,7 +206,7 @@ class Directory:
 
 
 def image_of(metadata: Any) -> str:
-    """The image in the metadata that podman keeps as JSON in a text."""
+    """Return the image in the metadata that podman keeps as JSON in a text."""
     try:
         return str(json.loads(metadata).get("image-name") or "")
     except (ValueError, TypeError, AttributeError):
@@ -211,7 +214,10 @@ def image_of(metadata: Any) -> str:
 
 
 def get(path: str, url: str) -> bytes:
-    """The body of an answer over a UNIX socket; OSError without one. HTTP 1.0 has no chunks and ends the connection."""
+    """Return the body of an answer over a UNIX socket; OSError without one.
+
+    HTTP 1.0 has no chunks and ends the connection.
+    """
     end = time.monotonic() + TIMEOUT
     data = b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:

@@ -70,7 +70,7 @@ class KernelLog:
             self.save()
 
     def read_record(self) -> Optional[bytes]:
-        """The next record. A log that ends, as no device does, is opened again: it may have grown."""
+        """Return the next record. A log that ends, as no device does, is opened again: it may have grown."""
         assert self.handle is not None
         try:
             record = kmsg.read_record(self.handle)
@@ -109,7 +109,7 @@ class KernelLog:
 
 
 def recorded_at(microseconds: int) -> float:
-    """When a record was written, in seconds since 1970.
+    """Return when a record was written, in seconds since 1970.
 
     The kernel's stamps are not corrected as the clocks are, so they are minutes wrong after months (dmesg(1), --ctime):
     only good for what was written before somebody read it.

@@ -20,7 +20,7 @@ LOADED = "NVRM: loading NVIDIA UNIX"
 
 
 def read_record(handle: int) -> Optional[bytes]:
-    """The next record, None where none is left yet, b"" at the end of what is no device. Raises OSError.
+    """Return the next record, None where none is left yet, b"" at the end of what is no device. Raises OSError.
 
     EPIPE: records were overwritten, the next read has the oldest left.
     """
@@ -35,7 +35,7 @@ def read_record(handle: int) -> Optional[bytes]:
 
 
 def split_record(record: bytes) -> Optional[Tuple[int, int, str]]:
-    """Sequence number, microseconds since boot and message of a record; None for what is none."""
+    """Return the sequence number, microseconds since boot and message of a record; None for what is none."""
     head, _, message = record.decode("utf-8", "replace").partition(";")
     fields = head.split(",")
     if len(fields) < 3 or not (fields[1] + fields[2]).isdigit():
@@ -44,7 +44,10 @@ def split_record(record: bytes) -> Optional[Tuple[int, int, str]]:
 
 
 def read_text(handle: int, limit: float = 2.0) -> Optional[str]:
-    """What is in the log now, as dmesg prints it; None where nothing can be read. Takes ``limit`` seconds at most."""
+    """Return what is in the log now, as dmesg prints it; None where nothing can be read.
+
+    Takes ``limit`` seconds at most.
+    """
     end = time.monotonic() + limit
     lines: List[str] = []
     while len(lines) < MOST_RECORDS and time.monotonic() < end:
@@ -61,7 +64,7 @@ def read_text(handle: int, limit: float = 2.0) -> Optional[str]:
 
 
 def place(address: str) -> str:
-    """A PCI address of a message as sysfs has it: with a domain of four digits and a function."""
+    """Return a PCI address of a message as sysfs has it: with a domain of four digits and a function."""
     parts = (address if address.count(":") > 1 else "0000:" + address).lower().split(":")
     try:
         domain = "%04x" % int(parts[0], 16)

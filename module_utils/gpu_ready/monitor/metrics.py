@@ -118,7 +118,7 @@ Series = Dict[str, LabelledShare]
 
 
 def build(sample: Sample, old_names: bool = False) -> str:
-    """The text of the file; ``old_names``: also the kubelet's metrics that ended with Kubernetes 1.25."""
+    """Return the text of the file; ``old_names``: also the kubelet's metrics that ended with Kubernetes 1.25."""
     metrics = Metrics(FAMILIES)
     error = sample.nvml.get("error")
     metrics.add("gpu_ready_sample_timestamp_seconds", round(sample.time, 3), {})
@@ -196,7 +196,7 @@ def scaled(value: Optional[int], factor: "float | int") -> "float | int | None":
 
 
 def shares_of(gpu: Dict[str, Any], places: Dict[int, CgroupPlace]) -> Dict[CgroupPlace, Share]:
-    """What each container uses of a GPU; a process that ended meanwhile is left out.
+    """Return what each container uses of a GPU; a process that ended meanwhile is left out.
 
     Use by several processes is added up to 100. A GPU in MIG mode has no samples of utilisation.
     """
@@ -225,7 +225,7 @@ def add_shares(one: Share, other: Share) -> Share:
 def sum_by_labels(
     rows: List[Row], labels_of: Callable[[Row, Names], Labels], names: Dict[CgroupPlace, Names]
 ) -> Series:
-    """The shares of each series in the order of its first row.
+    """Return the shares of each series in the order of its first row.
 
     Places that differ in what no label shows (containers around them, which a user can name) are one series. The format
     forbids it twice (prometheus.io/docs/instrumenting/exposition_formats).
@@ -273,7 +273,7 @@ def container_labels(row: Row, names: Names) -> Labels:
 
 
 def old_labels(row: Row, names: Names) -> Labels:
-    """Labels of cAdvisor's metrics (google/cadvisor, metrics/prometheus.go of Kubernetes 1.20).
+    """Return labels of cAdvisor's metrics (google/cadvisor, metrics/prometheus.go of Kubernetes 1.20).
 
     There ``id`` was the path of the cgroup, and the values were those of the whole GPU; here they are the container's.
     """

@@ -66,7 +66,7 @@ def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", 
 
 
 def is_edited(path: str, entry: Any) -> bool:
-    """True if a file is not as gpu-ready wrote it (the section "files" of base/manifest.py).
+    """Return True if a file is not as gpu-ready wrote it (the section "files" of base/manifest.py).
 
     Files of the distribution, of which gpu-ready changed a part, may be edited.
     """
@@ -82,7 +82,7 @@ def is_edited(path: str, entry: Any) -> bool:
 
 
 def read_object(path: str) -> Dict[str, Any]:
-    """The object of a JSON file, {} where there is none."""
+    """Return the object of a JSON file, {} where there is none."""
     try:
         with open(path, "rb") as stream:
             value = json.loads(stream.read(4 << 20).decode("utf-8"))
@@ -100,7 +100,7 @@ def read_text(path: str) -> str:
 
 
 def library_versions(root: str = "") -> Set[str]:
-    """Versions of libnvidia-ml on disk."""
+    """Return versions of libnvidia-ml on disk."""
     found = set()
     for directory in LIBRARIES:
         try:
@@ -112,7 +112,7 @@ def library_versions(root: str = "") -> Set[str]:
 
 
 def parse_time(text: Any) -> Optional[int]:
-    """Seconds since 1970 of a time as the record has it, in UTC."""
+    """Return seconds since 1970 of a time as the record has it, in UTC."""
     match = re.match(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)", str(text))
     if match is None:
         return None
@@ -122,5 +122,8 @@ def parse_time(text: Any) -> Optional[int]:
 
 
 def has_ended(month: Optional[str], now: Optional[float] = None) -> bool:
-    """True after the month in which the support of a branch ends ("2026-08"); a branch without one is maintained."""
+    """Return True after the month in which the support of a branch ends ("2026-08").
+
+    A branch without one is maintained.
+    """
     return bool(month) and str(month)[:7] < time.strftime("%Y-%m", time.gmtime(now))

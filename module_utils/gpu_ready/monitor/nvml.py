@@ -83,7 +83,7 @@ class Nvml:
         return buffer.value.decode("utf-8", "replace") if self.has_value(code) else None
 
     def has_value(self, code: int) -> bool:
-        """True for a result, False where there is none; raises NvmlError for a GPU that is lost and the like."""
+        """Return True for a result, False where there is none; raises NvmlError for a GPU that is lost and the like."""
         if code == OK or code in NO_VALUE:
             return code == OK
         raise NvmlError(code, self.error_text(code))
@@ -97,19 +97,19 @@ class Nvml:
         return value.value if self.has_value(self.call(name, *(arguments + (ctypes.byref(value),)))) else None
 
     def numbers(self, count: int, name: str, *arguments: Any) -> Optional[List[int]]:
-        """Results of a function that stores several numbers of 32 bits, each through a pointer of its own."""
+        """Return results of a function that stores several numbers of 32 bits, each through a pointer of its own."""
         values = [ctypes.c_uint() for _ in range(count)]
         code = self.call(name, *(arguments + tuple(ctypes.byref(value) for value in values)))
         return [value.value for value in values] if self.has_value(code) else None
 
     def structure(self, size: int, name: str, *arguments: Any, start: bytes = b"") -> Optional[bytes]:
-        """The bytes of a structure that a function fills; ``start``: what it has to contain before."""
+        """Return the bytes of a structure that a function fills; ``start``: what it has to contain before."""
         buffer = ctypes.create_string_buffer(start, size)
         return buffer.raw if self.has_value(self.call(name, *(arguments + (buffer,)))) else None
 
 
 def read_gpus(nvml: Nvml, seen: Dict[str, int]) -> List[Dict[str, Any]]:
-    """Every GPU as values by name; a lost one has only its index and ``error``.
+    """Return every GPU as values by name; a lost one has only its index and ``error``.
 
     ``seen``: by UUID the time of the newest sample of utilisation that was read before, in microseconds.
     """
@@ -153,7 +153,7 @@ def read_gpu(nvml: Nvml, index: int, seen: Dict[str, int]) -> Dict[str, Any]:
 
 
 def read_address(nvml: Nvml, handle: ctypes.c_void_p) -> Optional[str]:
-    """The PCI address as sysfs writes it; nvmlPciInfo has it at byte 36."""
+    """Return the PCI address as sysfs writes it; nvmlPciInfo has it at byte 36."""
     data = nvml.structure(68, "nvmlDeviceGetPciInfo_v3", handle)
     if data is None:
         return None
@@ -162,7 +162,10 @@ def read_address(nvml: Nvml, handle: ctypes.c_void_p) -> Optional[str]:
 
 
 def read_memory(nvml: Nvml, handle: ctypes.c_void_p) -> Tuple[Optional[int], Optional[int]]:
-    """Total and used bytes. Version 2 does not count as used what the driver reserves, as nvidia-smi shows it."""
+    """Return total and used bytes.
+
+    Version 2 does not count as used what the driver reserves, as nvidia-smi shows it.
+    """
     data = nvml.structure(40, "nvmlDeviceGetMemoryInfo_v2", handle, start=struct.pack("I", 40 | 2 << 24))
     if data is not None:
         _, total, _, _, used = struct.unpack("I4xQQQQ", data)
@@ -172,7 +175,7 @@ def read_memory(nvml: Nvml, handle: ctypes.c_void_p) -> Tuple[Optional[int], Opt
 
 
 def read_field(nvml: Nvml, handle: ctypes.c_void_p, number: int) -> Optional[int]:
-    """A field of 32 bits (nvmlFieldValue: its own result at byte 28, the value at 32)."""
+    """Return a field of 32 bits (nvmlFieldValue: its own result at byte 28, the value at 32)."""
     data = nvml.structure(40, "nvmlDeviceGetFieldValues", handle, ctypes.c_int(1), start=struct.pack("I", number))
     if data is None or struct.unpack_from("i", data, 28)[0] != OK:
         return None
@@ -180,7 +183,7 @@ def read_field(nvml: Nvml, handle: ctypes.c_void_p, number: int) -> Optional[int
 
 
 def record_size(driver: str, version: str) -> int:
-    """Bytes of the record of a process: 16 in the first version of the functions, 24 since.
+    """Return bytes of the record of a process: 16 in the first version of the functions, 24 since.
 
     The first drivers of branch 535 had 32 (github.com/XuehaiPan/nvitop/issues/79, gpuopenanalytics/pynvml/issues/48).
     """
@@ -191,7 +194,7 @@ def record_size(driver: str, version: str) -> int:
 
 
 def read_records(nvml: Nvml, name: str, size: int, handle: ctypes.c_void_p, *more: Any) -> Tuple[int, List[bytes]]:
-    """The records of a function that takes a count and a buffer, and says how many it has where the buffer is small."""
+    """Return the records of a function that takes a count and a buffer, and gives the count if the buffer is small."""
     count = ctypes.c_uint(0)
     code = nvml.call(name, *((handle, ctypes.byref(count), None) if not more else (handle, None, ctypes.byref(count))
                              + more))  # fmt: skip
@@ -208,7 +211,10 @@ def read_records(nvml: Nvml, name: str, size: int, handle: ctypes.c_void_p, *mor
 
 
 def read_processes(nvml: Nvml, handle: ctypes.c_void_p, driver: str) -> List[Tuple[int, Optional[int]]]:
-    """PID and used bytes (None: not known) of each process on a GPU; one with compute and graphics counts once."""
+    """Return PID and used bytes (None.
+
+    Not known) of each process on a GPU; one with compute and graphics counts once.
+    """
     found: Dict[int, Optional[int]] = {}
     for base in PROCESSES:
         for version in ("_v3", "_v2", ""):
@@ -224,7 +230,7 @@ def read_processes(nvml: Nvml, handle: ctypes.c_void_p, driver: str) -> List[Tup
 
 
 def read_utilization(nvml: Nvml, handle: ctypes.c_void_p, since: int) -> Tuple[List[Tuple[int, int]], int]:
-    """Percent of the multiprocessors' time by PID since ``since``, and the time of the newest sample.
+    """Return percent of the multiprocessors' time by PID since ``since``, and the time of the newest sample.
 
     A process without a sample was idle. The functions fail on GPUs in MIG mode and before Maxwell: then [].
     """

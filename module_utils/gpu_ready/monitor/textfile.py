@@ -45,13 +45,13 @@ class Metrics:
 
 
 def format_labels(labels: Mapping[str, object]) -> str:
-    """Labels as they follow a name; the same text is the same series, which may be in the file only once."""
+    """Return labels as they follow a name; the same text is the same series, which may be in the file only once."""
     pairs = ['%s="%s"' % (key, escape(str(text))) for key, text in labels.items() if text not in (None, "")]
     return "{%s}" % ",".join(pairs) if pairs else ""
 
 
 def escape(text: str) -> str:
-    """A label's value between its quotation marks; what is longer than LONGEST is cut before it is escaped."""
+    """Return a label's value between its quotation marks; what is longer than LONGEST is cut before it is escaped."""
     shown = text[:LONGEST].encode("utf-8", "replace").decode("utf-8")
     shown = "".join(one if one == "\n" or one.isprintable() else "?" for one in shown)
     return shown.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

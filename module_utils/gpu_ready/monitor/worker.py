@@ -78,7 +78,7 @@ def ask(library: str, seen: Dict[str, int]) -> Dict[str, Any]:
 
 
 def read_all(reader: int, limit: float) -> Optional[bytes]:
-    """Everything until the writer ends; None where that takes longer, or is longer, than it may."""
+    """Return everything until the writer ends; None where that takes longer, or is longer, than it may."""
     end, size = time.monotonic() + limit, 0
     parts: List[bytes] = []
     while size <= MOST_BYTES:
@@ -94,7 +94,7 @@ def read_all(reader: int, limit: float) -> Optional[bytes]:
 
 
 def has_ended(pid: int, wait: float = 0.0) -> bool:
-    """True if a child has ended, and reap it."""
+    """Return True if a child has ended, and reap it."""
     end = time.monotonic() + wait
     while os.waitpid(pid, os.WNOHANG)[0] == 0:
         if time.monotonic() >= end:

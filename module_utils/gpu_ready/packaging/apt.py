@@ -138,7 +138,7 @@ class Apt(Manager):
         return parse_installed(answer.out)
 
     def user_installed(self) -> Set[str]:
-        """Packages without apt's mark of a dependency (apt-mark(8), showmanual)."""
+        """Return packages without apt's mark of a dependency (apt-mark(8), showmanual)."""
         answer = self.host.run(["apt-mark"] + WITHOUT_SOURCES + ["showmanual"], timeout=ASK_LIMIT)
         if answer.rc != 0:
             raise PackageError(explain_failure("reading apt's marks", answer))
@@ -155,7 +155,7 @@ class Apt(Manager):
         return answer
 
     def describe_failure(self, what: str, answer: Result) -> str:
-        """Message for a failed call; why a package has no candidate is asked of apt and its preferences."""
+        """Return the message for a failed call; why a package has no candidate is asked of apt and its preferences."""
         names = apt_policy.find_names(answer.out + "\n" + answer.err)
         if not names:
             message = explain_failure(what, answer)
@@ -170,13 +170,13 @@ class Apt(Manager):
         return proxies.find_apt_proxies(dump, files) or Manager.find_proxies(self)
 
     def remounts(self) -> bool:
-        """True where apt remounts file systems before it calls dpkg, as Debian's securing manual has it (4.10.1)."""
+        """Return True if apt remounts file systems before it calls dpkg (Securing Debian Manual, 4.10.1)."""
         dump = self.host.run(["apt-config", "dump", "DPkg::Pre-Invoke"]).out
         commands = re.findall(r'(?mi)^DPkg::Pre-Invoke\S* "(.*)";$', dump)
         return any("remount" in one and re.search(r"\brw\b", one) for one in commands)
 
     def read_pins(self) -> List[apt_policy.Pin]:
-        """The stanzas of all preferences files that apt reads (apt_preferences(5))."""
+        """Return the stanzas of all preferences files that apt reads (apt_preferences(5))."""
         names = [
             name
             for name in self.host.listdir(PREFERENCES + ".d")
@@ -279,7 +279,7 @@ class Apt(Manager):
             raise PackageError("%s: %s%s" % (READING, failed[0].message, more))
 
     def has_lists(self) -> bool:
-        """True if apt knows the packages of any source."""
+        """Return True if apt knows the packages of any source."""
         return any(apt_lists.INDEX.search(name) for name in self.host.listdir(apt_lists.DIRECTORY))
 
     def remove_damaged_lists(self) -> None:
@@ -294,7 +294,7 @@ class Apt(Manager):
         self.run_change(READING, [word for option in options for word in ("-o", option)] + ["update"])
 
     def sources(self) -> List[apt_entries.AptEntry]:
-        """The enabled entries of all sources files, in apt's order."""
+        """Return the enabled entries of all sources files, in apt's order."""
         names = [apt_sources.DIRECTORY + "/" + name for name in self.host.listdir(apt_sources.DIRECTORY)]
         texts = {path: self.host.read(path) for path in [apt_sources.MAIN_FILE, *names]}
         return apt_entries.parse_sources({path: text for path, text in texts.items() if text is not None})
@@ -312,7 +312,7 @@ class Apt(Manager):
         )
 
     def lists_are_stale(self) -> bool:
-        """True if the package lists of any source are missing or damaged, or all are older than a day."""
+        """Return True if the package lists of any source are missing or damaged, or all are older than a day."""
         answer = self.host.run(["apt-get", "update", "--print-uris"])  # asks nobody
         if (
             answer.rc != 0
@@ -326,7 +326,7 @@ class Apt(Manager):
         return apt_lists.find_damaged_lists(self.host.listdir(apt_lists.DIRECTORY), self.host.read, self.host.stamp)
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
-        """Versions in the package lists, then those that are kept for a rollback and that no list has any more."""
+        """Return versions in the package lists, then those kept for a rollback that no list has any more."""
         found = parse_madison(self.query_cache("madison", names)) if names else {}
         for name, _, version in [one.partition("=") for one in archives.read_listing(self.host, self.store)]:
             if name in names and version not in found.get(name, []):
@@ -337,7 +337,7 @@ class Apt(Manager):
         return parse_lowest_versions(self.query_cache("show", ["%s=%s" % pair for pair in packages]))
 
     def query_cache(self, verb: str, names: List[str]) -> str:
-        """Output of apt-cache; its status does not count, since it is 100 where one package is unknown."""
+        """Return the output of apt-cache; its status does not count, since it is 100 where one package is unknown."""
         answer = self.host.run(["apt-cache", verb] + names, timeout=ASK_LIMIT)
         if answer.rc == TIMED_OUT:
             raise PackageError(
@@ -347,7 +347,7 @@ class Apt(Manager):
         return answer.out
 
     def resolve(self, specs: List[PackageSpec], offers: Dict[str, List[str]]) -> List[str]:
-        """Arguments for apt-get install; PackageError names the offered versions where one is missing."""
+        """Return arguments for apt-get install; PackageError names the offered versions where one is missing."""
         arguments = []
         for spec in specs:
             versions = offers.get(spec.name, [])
@@ -457,7 +457,7 @@ class Apt(Manager):
         return ""
 
     def find_earlier(self, versions: Dict[str, str]) -> List[str]:
-        """Arguments that install exactly these versions, as a source or the disk has them; else PackageError."""
+        """Return arguments that install exactly these versions, as a source or the disk has them; else PackageError."""
         offers = self.offers(sorted(versions))
         found = []
         for name, version in sorted(versions.items()):

@@ -56,7 +56,7 @@ def is_true(text: str) -> bool:
 
 
 def parse_entries(path: str, text: str) -> List[AptEntry]:
-    """The enabled entries of a file; [] for a file that apt does not read."""
+    """Return the enabled entries of a file; [] for a file that apt does not read."""
     if path.endswith(".sources"):
         return [entry for stanza in re.split(r"\n[ \t]*\n", text) for entry in parse_stanza(path, parse_fields(stanza))]
     found = []
@@ -71,7 +71,7 @@ def parse_entries(path: str, text: str) -> List[AptEntry]:
 
 
 def parse_fields(stanza: str) -> Dict[str, str]:
-    """Fields of a deb822 stanza by their lower-case names, continuation lines joined."""
+    """Return fields of a deb822 stanza by their lower-case names, continuation lines joined."""
     found = {}  # type: Dict[str, str]
     name = ""
     for line in stanza.split("\n"):
@@ -113,13 +113,13 @@ def make_entry(path: str, kind: str, url: str, suite: str, components: List[str]
 
 
 def parse_sources(sources: Dict[str, str]) -> List[AptEntry]:
-    """The enabled entries of all files, in the order in which apt reads them."""
+    """Return the enabled entries of all files, in the order in which apt reads them."""
     paths = sorted(sources, key=lambda path: (not path.endswith("/sources.list"), path))
     return [entry for path in paths for entry in parse_entries(path, sources[path])]
 
 
 def find_contradiction(entries: Sequence[AptEntry]) -> Optional[Tuple[AptEntry, AptEntry]]:
-    """The first two entries of one repository for which apt refuses to read any source; None where it reads them.
+    """Return two entries of one repository that make apt refuse to read any source, None if there are none.
 
     apt compares scheme-less URL and suite of all entries, of deb-src too. A later Signed-By is accepted where the first
     has none, and not the other way round; other options must be equal. Found by trying apt 2.6.1; the code is
@@ -138,7 +138,7 @@ def find_contradiction(entries: Sequence[AptEntry]) -> Optional[Tuple[AptEntry, 
 
 
 def describe_contradiction(pair: Tuple[AptEntry, AptEntry]) -> str:
-    """Message that names both files; the remedy is added by the caller."""
+    """Return the message that names both files; the remedy is added by the caller."""
     one, other = pair
     what = "signed-by" if one.options == other.options else "options"
     where = "%s and %s name" % (one.path, other.path) if one.path != other.path else "%s names twice" % one.path

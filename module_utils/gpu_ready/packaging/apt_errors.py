@@ -30,7 +30,7 @@ def explain_failure(
     policies: Optional[Dict[str, apt_policy.Policy]] = None,
     pins: Sequence[apt_policy.Pin] = (),
 ) -> str:
-    """Message with cause and remedy for an apt-get or dpkg call that failed.
+    """Return the message with cause and remedy for an apt-get or dpkg call that failed.
 
     ``policies`` and ``pins`` are for the packages that :func:`apt_policy.find_names` returns. Without them, the message
     for a package without a candidate names all causes.
@@ -103,7 +103,7 @@ def explain_failure(
 def explain_packages(
     what: str, text: str, policies: Dict[str, apt_policy.Policy], pins: List[apt_policy.Pin]
 ) -> Optional[str]:
-    """What apt's solver or dpkg reported about single packages."""
+    """Return what apt's solver or dpkg reported about single packages."""
     match = re.search(r"Unable to locate package (\S+)", text)
     if match:
         return (
@@ -150,7 +150,7 @@ def explain_packages(
 
 
 def explain_end(what: str, answer: Result, short: str) -> str:
-    """How a call ended whose text explains nothing."""
+    """Return how a call ended whose text explains nothing."""
     if answer.rc == TIMED_OUT or answer.rc < 0:
         return "%s: %s" % (what, describe_stopped_call(answer))
     return "%s: exit status %d: %s" % (what, answer.rc, short or "nothing was printed")
@@ -174,7 +174,7 @@ FAILED = re.compile(
 
 
 def find_failed_sources(answer: Result, entries: Sequence[AptEntry]) -> List[FailedSource]:
-    """The sources that `apt-get update` could not read. Its status is 0 for some of these failures, and 100 for others.
+    """Return the sources that `apt-get update` could not read. Its status is 0 for some failures, 100 for others.
 
     A source that does not answer is a warning of apt, one without a valid Release file an error; both keep the lists
     that were read before (apt-get(8), and apt-secure(8) for the latter).
@@ -200,7 +200,7 @@ def find_failed_sources(answer: Result, entries: Sequence[AptEntry]) -> List[Fai
 
 
 def find_entry(entries: Sequence[AptEntry], url: str, rest: str) -> Tuple[str, str]:
-    """File and location of the entry that a URL belongs to; ("", location of the URL) where there is none."""
+    """Return file and location of the entry that a URL belongs to; ("", location of the URL) where there is none."""
     location = url_location(url)
     fitting = [entry for entry in entries if (location + "/").startswith(entry.location + "/")]
     suites = [entry for entry in fitting if "/dists/%s/" % entry.suite in url or entry.suite in rest.split()]

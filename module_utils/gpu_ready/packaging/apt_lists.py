@@ -16,7 +16,7 @@ SIGNED_TO_ITS_END = "-----END PGP SIGNATURE-----"
 
 
 def find_unread_lists(uris: str, lists: List[str]) -> List[str]:
-    """Sources whose lists were never read, by ``apt-get update --print-uris`` and the names of existing lists."""
+    """Return sources that were never read, by ``apt-get update --print-uris`` and the names of existing lists."""
     names = re.findall(r"^'[^']*/InRelease' (\S+)", uris, re.MULTILINE)
     return [name for name in names if name not in lists and name[: -len("InRelease")] + "Release" not in lists]
 
@@ -26,7 +26,7 @@ def find_damaged_lists(
     read: Callable[[str], Optional[str]],
     stamp: Callable[[str], Optional[Tuple[int, int]]],
 ) -> List[str]:
-    """Lists of another size than their Release file names, and that file, without which apt reads the source again.
+    """Return lists whose size differs from their Release file, and that file, without which apt reads the source again.
 
     Lists that are kept compressed have other sizes: those must not be empty.
     """
@@ -47,6 +47,6 @@ def find_damaged_lists(
 
 
 def parse_list_sizes(release: str) -> Dict[str, int]:
-    """Sizes in bytes of uncompressed lists in a Release file, by the names of apt's files."""
+    """Return sizes in bytes of uncompressed lists in a Release file, by the names of apt's files."""
     pairs = re.findall(r"(?m)^ [0-9a-f]{64}\s+(\d+)\s+(\S*Packages)$", release)
     return {path.replace("/", "_"): int(size) for size, path in pairs}

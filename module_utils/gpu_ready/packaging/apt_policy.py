@@ -26,7 +26,7 @@ class Pin(NamedTuple):
 
 
 def find_names(text: str) -> List[str]:
-    """The packages of which apt-get has no candidate, as it names them (apt-private/private-output.cc)."""
+    """Return the packages of which apt-get has no candidate, as it names them (apt-private/private-output.cc)."""
     found = re.findall(r"Package '?([^\s']{1,200})'? has no installation candidate", text)
     found += re.findall(r"(?:Depends|Recommends): (\S{1,200}) (?:\([^)\n]{0,80}\) )?but it is not installable", text)
     names = [name.partition(":")[0] for name in found]
@@ -51,7 +51,7 @@ def parse_policies(text: str) -> Dict[str, Policy]:
 
 
 def parse_pins(path: str, text: str) -> List[Pin]:
-    """The stanzas of a preferences file with names of packages and a priority (apt_preferences(5))."""
+    """Return the stanzas of a preferences file with names of packages and a priority (apt_preferences(5))."""
     found: List[Pin] = []
     line = 0
     packages: List[str] = []
@@ -67,7 +67,7 @@ def parse_pins(path: str, text: str) -> List[Pin]:
 
 
 def pins_package(pattern: str, name: str) -> bool:
-    """True if a word of a stanza's Package field fits a name: a name, a pattern of glob(7), or a /regex/."""
+    """Return True if a word of a stanza's Package field fits a name: a name, a pattern of glob(7), or a /regex/."""
     if len(pattern) > 1 and pattern[:1] == pattern[-1:] == "/":
         try:
             return bool(re.search(pattern[1:-1], name))
@@ -77,7 +77,7 @@ def pins_package(pattern: str, name: str) -> bool:
 
 
 def describe_missing_candidate(name: str, policy: Optional[Policy], pins: List[Pin], providers: List[str]) -> str:
-    """Cause and remedy; ``policy`` is None where it is not known."""
+    """Return the cause and remedy; ``policy`` is None where it is not known."""
     if policy is None:
         return (
             "no version of the package %s may be installed: no package source of this host has it, or a pin forbids it "
@@ -103,6 +103,6 @@ def describe_missing_candidate(name: str, policy: Optional[Policy], pins: List[P
 
 
 def find_providers(text: str, name: str) -> List[str]:
-    """The packages that apt-get lists below "Package NAME is a virtual package provided by:"."""
+    """Return the packages that apt-get lists below "Package NAME is a virtual package provided by:"."""
     match = re.search(r"Package %s is a virtual package provided by:\n((?:  \S+.*\n)+)" % re.escape(name), text)
     return [line.split()[0] for line in match.group(1).splitlines()] if match else []

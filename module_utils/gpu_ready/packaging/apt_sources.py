@@ -41,7 +41,7 @@ def locations(entry: SourceEntry) -> Set[Tuple[str, str]]:
 
 
 def is_main_entry(entry: SourceEntry, codename: str) -> bool:
-    """True if an entry is enabled and of the component main of the distribution's archive, whichever mirror serves it.
+    """Return True if an entry is enabled and serves component main of the distribution's archive, from any mirror.
 
     Third parties also offer `bookworm main`; they differ in the path of the archive and in the key.
     """
@@ -69,7 +69,7 @@ def entry_of_line(match: "re.Match[str]") -> SourceEntry:
 
 
 def entry_of_stanza(text: str) -> Optional[SourceEntry]:
-    """The entry of a deb822 stanza, None for one that offers no packages."""
+    """Return the entry of a deb822 stanza, None for one that offers no packages."""
     known = parse_fields(text)
     if "deb" not in known.get("types", "").split():
         return None

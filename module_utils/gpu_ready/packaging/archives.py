@@ -26,12 +26,12 @@ BASE_URL = re.compile(r"(?m)^(?:baseurl\s*=|\s+)\s*file:/{0,2}(/\S*)")
 
 
 def find_archive(host: Host, name: str, version: str) -> Optional[str]:
-    """The file of a package in this version; None if it is not on the host."""
+    """Return the file of a package in this version; None if it is not on the host."""
     return find_deb(host, name, version) or find_rpm(host, name, version)
 
 
 def find_deb(host: Host, name: str, version: str) -> Optional[str]:
-    """The file in apt's cache, whose names have the colon of an epoch as %3a; else in a repository on the disk.
+    """Return the file in apt's cache, whose names have the colon of an epoch as %3a; else in a repository on the disk.
 
     apt does not copy files of ``file:`` sources to its cache.
     """
@@ -44,14 +44,14 @@ def find_deb(host: Host, name: str, version: str) -> Optional[str]:
 
 
 def cache_directory(host: Host) -> str:
-    """Directory of the packages that apt downloads, which a site may have moved (Dir::Cache)."""
+    """Return the directory of the packages that apt downloads, which a site may have moved (Dir::Cache)."""
     answer = host.run(["apt-config", "shell", "FOUND", "Dir::Cache::archives/d"])
     match = re.match(r"FOUND='([^']+)'", answer.out)
     return match.group(1).rstrip("/") if match else "/var/cache/apt/archives"
 
 
 def find_rpm(host: Host, name: str, version: str) -> Optional[str]:
-    """The file in a cache of dnf or yum, or in a repository on the disk; file names have no epoch."""
+    """Return the file in a cache of dnf or yum, or in a repository on the disk; file names have no epoch."""
     file = "%s-%s.*.rpm" % (glob.escape(name), glob.escape(version.rpartition(":")[2]))
     texts = [host.read("%s/%s" % (yum_repos.DIRECTORY, one)) or "" for one in host.listdir(yum_repos.DIRECTORY)]
     local = [path for text in texts for path in BASE_URL.findall(text)]
@@ -82,7 +82,7 @@ def keep_archives(host: Host, paths: Dict[str, str], obsolete: List[str], store:
 
 
 def read_listing(host: Host, store: str = STORE) -> Dict[str, Tuple[str, str]]:
-    """File name and SHA-256 checksum of kept packages by ``name=version``."""
+    """Return the file name and SHA-256 checksum of kept packages by ``name=version``."""
     value = read_json_object(host, os.path.join(store, LISTING)) or {}
     return {
         str(package): (os.path.basename(str(entry[0])), str(entry[1]))
@@ -92,7 +92,7 @@ def read_listing(host: Host, store: str = STORE) -> Dict[str, Tuple[str, str]]:
 
 
 def find_kept(host: Host, name: str, version: str, store: str = STORE) -> Optional[str]:
-    """The kept file of a package; None if there is none, or its content has changed."""
+    """Return the kept file of a package; None if there is none, or its content has changed."""
     file, checksum = read_listing(host, store).get("%s=%s" % (name, version), ("", ""))
     path = os.path.join(store, file)
     return path if file and os.path.isfile(path) and files.checksum(path) == checksum else None

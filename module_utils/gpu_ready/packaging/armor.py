@@ -7,7 +7,7 @@ from .openpgp import ARMOR, ARMOR_END, OpenPgpError, parse_keys
 
 
 def armor(data: bytes) -> bytes:
-    """A binary key in armour, which rpm requires (RFC 9580, section 6)."""
+    """Return a binary key in armour, which rpm requires (RFC 9580, section 6)."""
     text = base64.b64encode(data).decode("ascii")
     lines = [text[start : start + 64] for start in range(0, len(text), 64)]
     total = base64.b64encode(crc24(data).to_bytes(3, "big")).decode("ascii")
@@ -16,7 +16,7 @@ def armor(data: bytes) -> bytes:
 
 
 def crc24(data: bytes) -> int:
-    """Checksum of armour (RFC 9580, section 6.1.1)."""
+    """Return the checksum of armour (RFC 9580, section 6.1.1)."""
     value = 0xB704CE
     for byte in data:
         value ^= byte << 16
@@ -28,7 +28,7 @@ def crc24(data: bytes) -> int:
 
 
 def fingerprint_by_checksum(data: bytes, sha256: str) -> str:
-    """Fingerprint of the only key in an armoured file whose checksum is pinned.
+    """Return the fingerprint of the only key in an armoured file whose checksum is pinned.
 
     The checksum covers the text without its ``Version:`` lines, which programs write as they like.
     """

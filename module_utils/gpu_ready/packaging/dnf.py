@@ -83,11 +83,11 @@ class Dnf(Manager):
     # queries
 
     def held(self) -> List[str]:
-        """Names in version locks, also of removed packages: a lock outlives its package."""
+        """Return names in version locks, also of removed packages: a lock outlives its package."""
         return rpm.read_held_names(self.host)
 
     def installed(self) -> Dict[str, Installed]:
-        """Each name with its newest version, and each version under its full name."""
+        """Return each name with its newest version, and each version under its full name."""
         answer = self.host.run(rpm.QUERY, timeout=120.0)
         if answer.rc != 0 or not answer.out:
             raise PackageError(self.describe_failure("reading the package database", answer))
@@ -102,7 +102,10 @@ class Dnf(Manager):
         return found
 
     def user_installed(self) -> Set[str]:
-        """Packages whose reason in the history is the user (dnf(8), repoquery --userinstalled; yumdb of yum 3)."""
+        """Return packages whose reason in the history is the user (dnf(8), repoquery --userinstalled.
+
+        Yumdb of yum 3).
+        """
         if self.form == "yum":
             return rpm.read_user_installed(self.host)
         answer = self.call("-y", ["repoquery", "--userinstalled", "--qf", "%{name}\\n"], ASK_LIMIT)
@@ -136,7 +139,7 @@ class Dnf(Manager):
     # calls
 
     def options(self, needed: str = "") -> List[str]:
-        """Options of every call: no weak dependencies, no removal of unneeded packages.
+        """Return options of every call: no weak dependencies, no removal of unneeded packages.
 
         One more version of kernel-devel would remove the oldest (installonly_limit, 3), which nobody requested.
         Other people's repositories may fail: Red Hat's release notes of 8.1 give this form for all repositories. The
@@ -204,7 +207,7 @@ class Dnf(Manager):
         )
 
     def find_file(self, section: str) -> str:
-        """The .repo file with a section, "" where there is none."""
+        """Return the .repo file with a section, "" where there is none."""
         paths = [yum_repos.DIRECTORY + "/" + name for name in self.host.listdir(yum_repos.DIRECTORY)]
         found = [
             path
@@ -227,7 +230,10 @@ class Dnf(Manager):
         return "%s. Besides, %s" % (message, space) if known else "%s: %s" % (what, space)
 
     def describe_hidden(self, names: List[str]) -> str:
-        """The end of a message about packages that were not found: lines that hide them, sources that were not read."""
+        """Return the end of a message about packages that were not found.
+
+        Lines that hide them, sources that were not read.
+        """
         lines = [line for name in names for line in find_hiding_lines(self.host, name)]
         hidden = sorted(set(lines), key=lines.index)[:MOST_SHOWN]
         text = ". Hidden by %s: change that, then run again" % " and ".join(hidden) if hidden else ""
@@ -253,7 +259,7 @@ class Dnf(Manager):
         return parse_simulation(answer.out, self.installed())
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        """The files of dnf and yum name the process; rpm's is a lock of the kernel."""
+        """Return the files of dnf and yum name the process; rpm's is a lock of the kernel."""
         return held_pid_files(self.host, PID_FILES) + held_locks(self.host, RPM_LOCKS)
 
     # changes
@@ -276,7 +282,7 @@ class Dnf(Manager):
         self.run_change("reading the repository " + section, only + ["makecache"], needed=section)
 
     def resolve(self, specs: List[PackageSpec]) -> List[str]:
-        """Arguments for install; PackageError names the offered versions where one is missing."""
+        """Return arguments for install; PackageError names the offered versions where one is missing."""
         exact = [spec for spec in specs if spec.version is not None]
         offers = self.offers([spec.name for spec in exact])
         arguments = [spec.name for spec in specs if spec.version is None]
@@ -314,7 +320,7 @@ class Dnf(Manager):
         return calls, simulation
 
     def installations(self, arguments: List[str], erasing: bool) -> List[List[str]]:
-        """Calls that install packages; yum 3 needs a separate command for older versions."""
+        """Return calls that install packages; yum 3 needs a separate command for older versions."""
         if self.form != "yum":
             return [["install"] + (["--allowerasing"] if erasing else []) + arguments]
         present = self.installed()
@@ -468,13 +474,19 @@ def join_simulations(first: Simulation, second: Simulation) -> Simulation:
 
 
 def adopted_options(record: Dict[str, Any]) -> List[str]:
-    """Options of a section that is not ours: only packages and metadata with the pinned key count, in our calls."""
+    """Return options of a section that is not ours.
+
+    Only packages and metadata with the pinned key count, in our calls.
+    """
     checks = ["%s=%d" % (name, record[name]) for name in ("gpgcheck", "repo_gpgcheck") if record.get(name)]
     return ["gpgkey=file://" + str(record["keyring"]), *checks, "skip_if_unavailable=0"]
 
 
 def find_program(host: Host) -> Tuple[str, str]:
-    """Path and form of the program: ``dnf``, ``dnf5`` or ``yum`` (version 3). /usr/bin/yum may be a link to dnf."""
+    """Return the path and form of the program: ``dnf``, ``dnf5`` or ``yum`` (version 3).
+
+    /usr/bin/yum may be a link to dnf.
+    """
     for name in ("dnf", "dnf5", "yum"):
         path = host.which(name)
         if path:

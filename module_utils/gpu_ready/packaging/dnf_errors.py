@@ -38,7 +38,7 @@ def explain_failure(what: str, answer: Result) -> str:
 
 
 def find_explanation(text: str) -> Optional[str]:
-    """Cause and remedy of a text, None where it is not known."""
+    """Return the cause and remedy of a text, None where it is not known."""
     found = (explain_cause(text) for explain_cause in EXPLAINERS)
     return next((one for one in found if one), None)
 
@@ -69,7 +69,7 @@ def explain_lock(text: str) -> Optional[str]:
 
 
 def explain_database(text: str) -> Optional[str]:
-    """The RPM database cannot be opened."""
+    """Return the RPM database cannot be opened."""
     opened = re.search(r"(?i)rpmdb open failed", text)
     reported = find_line(text, r"(?i)rpmdb|db\d+ error|BDB\d+", r"(?i)error|fatal|panic|damaged")
     reported = reported or (line_of(opened) if opened else None)
@@ -80,7 +80,7 @@ def explain_database(text: str) -> Optional[str]:
 
 
 def find_causes(text: str) -> str:
-    """What curl or the server reported, "" where nothing."""
+    """Return what curl or the server reported, "" where nothing."""
     found = re.search(r"(Status code: \d+ for \S+)", text) or re.search(
         r"(Curl error \(\d+\): .*?)(?: - http\S+)?$", text, re.M
     )
@@ -90,13 +90,13 @@ def find_causes(text: str) -> str:
 
 
 def find_url(text: str) -> str:
-    """The first URL of a text, "" where there is none."""
+    """Return the first URL of a text, "" where there is none."""
     match = re.search(r"\b\w{1,30}://[^\s)\]]+", text)
     return match.group() if match else ""
 
 
 def find_failed_repositories(text: str) -> List[str]:
-    """The repositories whose metadata could not be read, in the words of dnf 4, dnf5 and yum 3."""
+    """Return the repositories whose metadata could not be read, in the words of dnf 4, dnf5 and yum 3."""
     found = re.findall(r"Failed to download metadata (?:\([^)\n]{0,200}\) )?for repo(?:sitory)? ['\"](\S+?)['\"]", text)
     found += re.findall(r"(?:Cannot find a valid baseurl for repo: |failure: repodata/\S+ from )([^\s:/]+)", text)
     found += [name for line in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in split_list(line)]
@@ -104,14 +104,14 @@ def find_failed_repositories(text: str) -> List[str]:
 
 
 def explain_failed_repository(text: str, name: str) -> str:
-    """Why one repository could not be read, and the remedy."""
+    """Return why one repository could not be read, and the remedy."""
     block = re.search(r"for repository '%s':\n((?:  - [^\n]*\n)+)" % re.escape(name), text)
     cause = find_causes(block.group(1) if block else text) or "no cause was printed"
     return "the repository %s could not be read (%s). %s" % (name, cause, download_remedy(cause, find_url(cause)))
 
 
 def find_hidden_names(text: str) -> List[str]:
-    """The packages that dnf did not find, or that its filters hide, as it names them."""
+    """Return the packages that dnf did not find, or that its filters hide, as it names them."""
     found = re.findall(r"(?:filtering|No match) for argument: (\S+)", text)
     found += re.findall(r"Argument '(\S+)' matches only", text)
     found += re.findall(
@@ -122,7 +122,7 @@ def find_hidden_names(text: str) -> List[str]:
 
 
 def explain_metadata(text: str) -> Optional[str]:
-    """The metadata of a repository is not available; repositories that dnf may skip do not count."""
+    """Return the metadata of a repository is not available; repositories that dnf may skip do not count."""
     ignored = {name for names in re.findall(r"Ignoring repositories: ([^\n]*)", text) for name in names.split(", ")}
     failed = re.findall(
         r"Failed to download metadata (?:\([^)\n]{0,200}\) )?for repo(?:sitory)? ['\"](\S+?)['\"]: ?([^\n]*)", text
@@ -201,7 +201,7 @@ def explain_signature(text: str) -> Optional[str]:
 
 
 def explain_download(text: str) -> Optional[str]:
-    """A package could not be fetched."""
+    """Return a package could not be fetched."""
     if not re.search(
         r"Error downloading packages|Failed to download packages|\[MIRROR\]|Error Downloading Packages", text
     ):
@@ -295,7 +295,7 @@ def explain_disk(text: str) -> Optional[str]:
 
 
 def explain_transaction(text: str) -> Optional[str]:
-    """The rpm program refused the transaction or stopped in it."""
+    """Return the rpm program refused the transaction or stopped in it."""
     conflicts = re.findall(r"(?m)^[ \t]*file \S+ (?:from install of|conflicts between) [^\n]*", text)
     if conflicts:
         return (

@@ -15,7 +15,7 @@ MOST_SHOWN = 3
 
 
 def find_hiding_lines(host: Host, name: str) -> List[str]:
-    """Lines that hide a package from dnf, each as "FILE line N (its text)"; ``name`` may end with a version."""
+    """Return lines that hide a package from dnf, each as "FILE line N (its text)"; ``name`` may end with a version."""
     names = [name, re.sub(r"-(?:\d+:)?\d[^-]*(?:-[^-]+)?$", "", name)]
     found = []
     for path, number, line, patterns in read_filters(host):
@@ -25,7 +25,7 @@ def find_hiding_lines(host: Host, name: str) -> List[str]:
 
 
 def read_filters(host: Host) -> Iterator[Tuple[str, int, str, List[str]]]:
-    """Path, number and text of each line that hides packages, and the patterns in it."""
+    """Yield the path, number and text of each line that hides packages, and the patterns in it."""
     paths = [yum_repos.DIRECTORY + "/" + name for name in host.listdir(yum_repos.DIRECTORY) if name.endswith(".repo")]
     main = [path for path in MAIN_FILES if host.readlink(path) is None]  # /etc/yum.conf may be a link to the other
     for path in main + paths:

@@ -85,7 +85,7 @@ def parse_simulation(text: str, before: Dict[str, Installed]) -> Simulation:
 
 
 def parse_sizes(text: str) -> Tuple[int, int]:
-    """Bytes to fetch, and additional bytes on the disk afterwards."""
+    """Return bytes to fetch, and additional bytes on the disk afterwards."""
     fetch = re.search(r"Total download size: ([\d.]+) ?(\w?)", text) or re.search(
         r"Need to download ([\d.]+) (\w)", text
     )
@@ -123,7 +123,7 @@ def parse_list(text: str) -> Dict[str, List[str]]:
 
 
 def parse_offers(listed: Dict[str, List[str]], names: List[str]) -> Dict[str, List[str]]:
-    """Offers also under full names, under which one version of kernel-devel is requested.
+    """Return offers also under full names, under which one version of kernel-devel is requested.
 
     ``names`` are the requested ones: a kernel's release ends with its architecture, and so may they.
     """

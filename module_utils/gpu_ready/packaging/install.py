@@ -45,7 +45,7 @@ class PackageRequest(NamedTuple):
 
 
 def parse_request(params: Dict[str, Any]) -> PackageRequest:
-    """The request in the options of gpu_packages."""
+    """Return the request in the options of gpu_packages."""
     return PackageRequest(
         names=package_specs(params["names"]),
         optional=package_specs(params["optional"]),
@@ -127,7 +127,7 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
 def choose_specs(
     manager: Manager, request: PackageRequest, before: Dict[str, Installed], check: bool
 ) -> List[PackageSpec]:
-    """The requested packages, the optional ones that a source offers, and the parts of exact metapackages."""
+    """Return the requested packages, the optional ones that a source offers, and the parts of exact metapackages."""
     optional = missing_packages(before, request.optional)
     if optional and request.update_cache and not check and manager.lists_are_stale():
         manager.update()  # lists that were never read offer nothing
@@ -141,7 +141,7 @@ def choose_specs(
 
 
 def missing_packages(installed: Dict[str, Installed], specs: List[PackageSpec]) -> List[PackageSpec]:
-    """Specs that no installed version matches."""
+    """Return specs that no installed version matches."""
     return [
         spec
         for spec in specs
@@ -227,7 +227,10 @@ def record_new_packages(manager: Manager, simulation: Simulation, requested: Lis
 
 
 def is_requested(name: str, simulation: Simulation, requested: List[str]) -> bool:
-    """True for a package that is requested by its name, or by name and version: kernel-devel-5.14.0-570.el9.x86_64."""
+    """Return True for a package that is requested by its name, or by name and version.
+
+    Kernel-devel-5.14.0-570.el9.x86_64.
+    """
     version = simulation.install[name][1].split(":")[-1] if name in simulation.install else ""
     full = "%s-%s" % (name, version)
     return any(one in (name, full) or (version and one.startswith(full + ".")) for one in requested)

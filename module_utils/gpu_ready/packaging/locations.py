@@ -7,7 +7,10 @@ from ..catalog import model as catalog
 
 
 def url_location(url: str) -> str:
-    """Host and path of a URL: what makes two URLs the same repository, whatever their scheme, user or slashes."""
+    """Return host and path of a URL.
+
+    What makes two URLs the same repository, whatever their scheme, user or slashes.
+    """
     rest = url.partition("://")[2] or url
     host, _, path = rest.partition("/")
     host = re.sub(r":(80|443)$", "", host.rpartition("@")[2]).lower()
@@ -15,12 +18,12 @@ def url_location(url: str) -> str:
 
 
 def split_list(text: str) -> List[str]:
-    """The words of a list with spaces or commas, as both package managers write them."""
+    """Return the words of a list with spaces or commas, as both package managers write them."""
     return [one for one in re.split(r"[\s,]+", text) if one]
 
 
 def is_same_repository(location: str, identity: str, url: str) -> bool:
-    """True if a location belongs to a repository: its URL (perhaps a mirror's), or one of the vendor's mirror lists.
+    """Return True if a location is a repository's URL (perhaps a mirror's) or one of the vendor's mirror lists.
 
     Mirror lists have more parameters than the catalog names (``also``).
     """
@@ -29,7 +32,7 @@ def is_same_repository(location: str, identity: str, url: str) -> bool:
 
 
 def is_catalog_repository(location: str) -> bool:
-    """True if a location belongs to a repository of the catalog, at its vendor or below the URL of a mirror."""
+    """Return True if a location belongs to a repository of the catalog, at its vendor or below the URL of a mirror."""
     return any(
         location == vendor or location.endswith("/" + vendor) or is_same_repository(location, identity, data["url"])
         for identity, data in catalog.repositories().items()

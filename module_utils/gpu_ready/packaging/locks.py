@@ -14,12 +14,12 @@ PID_FILES = ("/var/cache/dnf/metadata_lock.pid", "/var/cache/dnf/download_lock.p
 
 
 def held_locks(host: Host, paths: Iterable[str]) -> List[Tuple[str, int]]:
-    """Files that another process has locked: (path, process; 0 where it is not visible from here)."""
+    """Return files that another process has locked: (path, process; 0 where it is not visible from here)."""
     return [(path, pid) for path in paths for pid in [host.lock_holder(path)] if pid is not None]
 
 
 def held_pid_files(host: Host, paths: Iterable[str]) -> List[Tuple[str, int]]:
-    """Files of dnf and yum that name a running package manager: (path, process)."""
+    """Return files of dnf and yum that name a running package manager: (path, process)."""
     found = []
     for path in paths:
         text = (host.read(path) or "").strip()
@@ -30,7 +30,7 @@ def held_pid_files(host: Host, paths: Iterable[str]) -> List[Tuple[str, int]]:
 
 
 def describe_holder(host: Host, held: List[Tuple[str, int]]) -> str:
-    """The first process that holds one of these locks, "" where there is none."""
+    """Return the first process that holds one of these locks, "" where there is none."""
     if not held:
         return ""
     pid = held[0][1]

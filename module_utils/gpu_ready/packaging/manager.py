@@ -101,7 +101,7 @@ class PackageChange(NamedTuple):
 
 
 def package_specs(values: List[Any]) -> List[PackageSpec]:
-    """Specs from names or {name, version}; an empty version means any."""
+    """Return specs from names or {name, version}; an empty version means any."""
     found = []
     for value in values:
         if isinstance(value, dict):
@@ -113,17 +113,17 @@ def package_specs(values: List[Any]) -> List[PackageSpec]:
 
 
 def pins_parts(value: Any) -> bool:
-    """True if an exact version of a metapackage is requested and its parts must match."""
+    """Return True if an exact version of a metapackage is requested and its parts must match."""
     return isinstance(value, dict) and bool(value.get("parts")) and bool(value.get("version"))
 
 
 def is_installed(installed: Dict[str, Installed], name: str) -> bool:
-    """True if a package is installed completely."""
+    """Return True if a package is installed completely."""
     return name in installed and installed[name].state == "installed"
 
 
 def list_names(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     return ", ".join(names[:5]) + (" and %d more" % (len(names) - 5) if len(names) > 5 else "")
 
 
@@ -153,7 +153,10 @@ def describe_missing_version(spec: PackageSpec, versions: List[str]) -> str:
 
 
 def choose_version(spec: PackageSpec, offered: List[str], why: str = "") -> str:
-    """The newest offered version that matches; PackageError names what is offered instead, and ends with ``why``."""
+    """Return the newest offered version that matches.
+
+    PackageError names what is offered instead, and ends with ``why``.
+    """
     matching = [version for version in offered if version_matches(spec.version, version)]
     if not matching:
         raise PackageError(describe_missing_version(spec, offered) + why)
@@ -161,7 +164,7 @@ def choose_version(spec: PackageSpec, offered: List[str], why: str = "") -> str:
 
 
 def describe_full_disk(text: str) -> Optional[str]:
-    """Message for a file system that is full, by the words of the kernel (ENOSPC, EDQUOT); None where it is not.
+    """Return the message for a full file system (ENOSPC, EDQUOT in the kernel's words), None if the text reports none.
 
     ENOSPC has three causes: no free blocks, no free inodes, and too few watches of inotify, which systemctl reports as
     "Failed to add /run/systemd/ask-password to directory watch: No space left on device".
@@ -180,7 +183,7 @@ def describe_full_disk(text: str) -> Optional[str]:
 
 
 def describe_stopped_call(answer: Result) -> str:
-    """Message for a call that was ended by us or by a signal."""
+    """Return the message for a call that was ended by us or by a signal."""
     if answer.rc == TIMED_OUT:
         return "it was ended (%s). Run again: that repairs what is incomplete" % (
             answer.err.strip()[-200:] or "no answer"
@@ -190,7 +193,7 @@ def describe_stopped_call(answer: Result) -> str:
 
 
 def find_dkms_failure(what: str, text: str) -> Optional[str]:
-    """Message for a DKMS build that failed, None where the text reports none. The log that it names has the cause.
+    """Return the message for a failed DKMS build, None if the text reports none. The log that it names has the cause.
 
     New headers make DKMS build all modules of a host. If only third-party modules fail, the message names one.
     """
@@ -204,13 +207,16 @@ def find_dkms_failure(what: str, text: str) -> Optional[str]:
 
 
 def find_dkms_build(text: str) -> Optional["re.Match[str]"]:
-    """The report of a failed DKMS build, first of a driver's module: kernel, and "name/version" where it is named."""
+    """Return the report of a failed DKMS build, first of a driver's module.
+
+    Kernel, and "name/version" where it is named.
+    """
     found = sorted(DKMS_BUILD.finditer(text), key=lambda match: not is_driver_build(match))
     return found[0] if found else re.search(r"Error! .*?kernel(?: version)?:? (\d\S+)()", text)
 
 
 def is_driver_build(match: Optional["re.Match[str]"]) -> bool:
-    """True if a report of :func:`find_dkms_build` is of a driver's module, or of one without a name."""
+    """Return True if a report of :func:`find_dkms_build` is of a driver's module, or of one without a name."""
     return match is not None and (not match.group(2) or bool(re.match(DKMS_DRIVER + "/", match.group(2))))
 
 
@@ -245,18 +251,18 @@ class Manager:
         """Packages that gpu-ready installed before, and may remove where they can no longer be configured."""
 
     def installed(self) -> Dict[str, Installed]:
-        """Installed packages by name."""
+        """Return installed packages by name."""
         raise NotImplementedError
 
     def user_installed(self) -> Set[str]:
-        """Names of the packages that somebody requested, in contrast to dependencies."""
+        """Return names of the packages that somebody requested, in contrast to dependencies."""
         raise NotImplementedError
 
     def held(self) -> List[str]:
         return sorted(name for name, package in self.installed().items() if package.hold)
 
     def find_interrupted(self) -> List[str]:
-        """Packages that a killed run left incomplete."""
+        """Return packages that a killed run left incomplete."""
         raise NotImplementedError
 
     def repair(self, owned: Optional[List[str]] = None) -> List[str]:
@@ -268,7 +274,7 @@ class Manager:
         raise NotImplementedError
 
     def describe_failed_sources(self) -> str:
-        """The end of a message about something that no source offers, "" where all sources were read."""
+        """Return the end of a message about something that no source offers, "" where all sources were read."""
         if not self.failed_sources:
             return ""
         return ". Not read were: " + "; ".join(self.failed_sources[:3])
@@ -278,15 +284,15 @@ class Manager:
         raise NotImplementedError
 
     def lists_are_stale(self) -> bool:
-        """True if the package lists are missing or old, and the manager does not refresh them itself."""
+        """Return True if the package lists are missing or old, and the manager does not refresh them itself."""
         return False
 
     def offers(self, names: List[str]) -> Dict[str, List[str]]:
-        """Versions that the package sources offer, by name, newest first."""
+        """Return versions that the package sources offer, by name, newest first."""
         raise NotImplementedError
 
     def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
-        """Lowest version that packages of the sources, (name, version) each, require of others, by name."""
+        """Return the lowest version that packages of the sources, (name, version) each, require of others, by name."""
         raise NotImplementedError
 
     def add_parts(self, specs: List[PackageSpec], parts: Dict[str, str]) -> List[PackageSpec]:
@@ -315,7 +321,7 @@ class Manager:
         return list(found.values())
 
     def plan_change(self, what: str, change: PackageChange) -> Tuple[List[List[str]], Simulation]:
-        """Calls for a change and what they would do; raises PackageError on what is refused."""
+        """Return calls for a change and what they would do; raises PackageError on what is refused."""
         raise NotImplementedError
 
     def run_change(self, what: str, argv: List[str]) -> Result:
@@ -327,11 +333,11 @@ class Manager:
         raise NotImplementedError
 
     def removal_command(self, names: List[str]) -> List[str]:
-        """Arguments that remove packages with their configuration."""
+        """Return arguments that remove packages with their configuration."""
         raise NotImplementedError
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        """What a call would do; changes nothing."""
+        """Return what a call would do; changes nothing."""
         raise NotImplementedError
 
     def hold(self, names: List[str]) -> None:
@@ -343,7 +349,7 @@ class Manager:
         raise NotImplementedError
 
     def streams(self) -> Dict[str, str]:
-        """Enabled module streams by module."""
+        """Return enabled module streams by module."""
         return {}
 
     def enable_streams(self, streams: Dict[str, str]) -> None:
@@ -357,7 +363,7 @@ class Manager:
         """Restore module streams (changes the host)."""
 
     def locks_held(self) -> List[Tuple[str, int]]:
-        """Locks that another process holds: (path, process; 0 where it is not visible from here)."""
+        """Return locks that another process holds: (path, process; 0 where it is not visible from here)."""
         raise NotImplementedError
 
     def wait_for_locks(self, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -377,7 +383,7 @@ class Manager:
             sleep(1.0)
 
     def describe_make_log(self, answer: Result) -> str:
-        """Why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
+        """Return why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
         text = answer.out + "\n" + answer.err
         match = find_dkms_build(text)
         if match is None:
@@ -389,15 +395,15 @@ class Manager:
         return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
 
     def remounts(self) -> bool:
-        """True if the manager itself makes read-only file systems writable while it works."""
+        """Return True if the manager itself makes read-only file systems writable while it works."""
         return False
 
     def find_proxies(self) -> List[str]:
-        """The proxies that the manager uses, each with the place where it is set."""
+        """Return the proxies that the manager uses, each with the place where it is set."""
         return proxies.environment_proxies(os.environ)
 
     def describe_proxies(self, message: str) -> str:
-        """The end of a message whose remedy speaks of a proxy: which one is configured, and where."""
+        """Return the end of a message whose remedy speaks of a proxy: which one is configured, and where."""
         found = self.find_proxies() if re.search(r"\bproxy\b", message) else []
         return ". The proxy of this host is %s" % " and ".join(found[:3]) if found else ""
 

@@ -30,7 +30,7 @@ class Key(NamedTuple):
 
 
 def dearmor(data: bytes) -> bytes:
-    """The binary form of a key; binary input is returned unchanged."""
+    """Return the binary form of a key; binary input is returned unchanged."""
     if ARMOR not in data:
         if data[:1] and data[0] & 0x80:
             return data
@@ -82,7 +82,7 @@ def parse_packets(data: bytes) -> Iterator[Packet]:
 
 
 def fingerprint(body: bytes) -> str:
-    """Fingerprint of a public key packet in capital hexadecimal digits."""
+    """Return the fingerprint of a public key packet in capital hexadecimal digits."""
     version = body[0] if body else 0
     if version == 4:
         return hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body).hexdigest().upper()
@@ -104,7 +104,7 @@ def parse_keys(data: bytes) -> List[Key]:
 
 
 def list_fingerprints(data: bytes) -> List[str]:
-    """Fingerprints of the primary keys of a file; [] where it holds no key that can be read."""
+    """Return fingerprints of the primary keys of a file; [] where it holds no key that can be read."""
     try:
         return [key.fingerprint for key in parse_keys(data)]
     except OpenPgpError:

@@ -35,7 +35,7 @@ class Signature(NamedTuple):
 
 
 def pick_key(data: bytes, pinned: str) -> bytes:
-    """The key with the pinned fingerprint (spaces allowed) in binary form: user ids and its own subkeys only.
+    """Return the key with the pinned fingerprint (spaces allowed) in binary form: user ids and its own subkeys only.
 
     OpenPgpError names the keys of the file if the pinned one is not among them.
     """
@@ -48,7 +48,7 @@ def pick_key(data: bytes, pinned: str) -> bytes:
 
 
 def keep_own_packets(key: openpgp.Key) -> bytes:
-    """The primary key with its signatures, user ids with theirs, and the subkeys that it signed."""
+    """Return the primary key with its signatures, user ids with theirs, and the subkeys that it signed."""
     primary, *others = split_components(key.data)
     kept = [primary]
     for component in others:
@@ -59,7 +59,7 @@ def keep_own_packets(key: openpgp.Key) -> bytes:
 
 
 def split_components(data: bytes) -> Iterator[List[Packet]]:
-    """The primary key, and each thing behind it, with the signatures that follow."""
+    """Yield the primary key, and each thing behind it, with the signatures that follow."""
     found: List[Packet] = []
     for packet in openpgp.parse_packets(data):
         if packet.tag == SIGNATURE and found:
@@ -73,7 +73,7 @@ def split_components(data: bytes) -> Iterator[List[Packet]]:
 
 
 def is_bound(primary: Packet, component: List[Packet], fingerprint: str) -> bool:
-    """True if a signature after the subkey was made by the primary key.
+    """Return True if a signature after the subkey was made by the primary key.
 
     RSA signatures are verified. For other algorithms the named issuer counts: programs that support them verify the
     binding themselves.
@@ -93,7 +93,7 @@ def is_bound(primary: Packet, component: List[Packet], fingerprint: str) -> bool
 
 
 def parse_signature(body: bytes) -> Optional[Signature]:
-    """A signature of version 4 or 6 (RFC 9580, section 5.2.3); None for another version or a damaged one."""
+    """Return a signature of version 4 or 6 (RFC 9580, section 5.2.3); None for another version or a damaged one."""
     if len(body) < 6 or body[0] not in (4, 6):
         return None
     width = 2 if body[0] == 4 else 4
@@ -108,7 +108,7 @@ def parse_signature(body: bytes) -> Optional[Signature]:
 
 
 def find_issuers(data: bytes) -> List[str]:
-    """Key ids and fingerprints of the issuer in a list of subpackets, in capital hexadecimal digits."""
+    """Return key ids and fingerprints of the issuer in a list of subpackets, in capital hexadecimal digits."""
     found, at = [], 0
     while at < len(data):
         first = data[at]
@@ -128,7 +128,7 @@ def find_issuers(data: bytes) -> List[str]:
 
 
 def rsa_numbers(body: bytes) -> Optional[Tuple[int, int]]:
-    """Modulus and exponent of an RSA key of version 4; None for other keys."""
+    """Return the modulus and exponent of an RSA key of version 4; None for other keys."""
     if len(body) < 8 or body[0] != 4 or body[5] not in RSA:
         return None
     modulus, rest = read_number(body[6:])
@@ -137,13 +137,16 @@ def rsa_numbers(body: bytes) -> Optional[Tuple[int, int]]:
 
 
 def read_number(data: bytes) -> Tuple[int, bytes]:
-    """The number at the beginning (RFC 9580, section 3.2), and what follows it."""
+    """Return the number at the beginning (RFC 9580, section 3.2), and what follows it."""
     size = (int.from_bytes(data[:2], "big") + 7) // 8
     return int.from_bytes(data[2 : 2 + size], "big"), data[2 + size :]
 
 
 def verify_rsa(public: Tuple[int, int], signature: Signature, keys: List[bytes]) -> bool:
-    """True for an RSA signature of version 4 over key packets (RFC 9580, section 5.2.4; RFC 8017, section 8.2.2)."""
+    """Return True for an RSA signature of version 4 over key packets (RFC 9580, section 5.2.4.
+
+    RFC 8017, section 8.2.2).
+    """
     modulus, exponent = public
     width = (modulus.bit_length() + 7) // 8
     if signature.hashed[0] != 4 or signature.hash not in HASHES or exponent < 3 or width < 128:

@@ -17,7 +17,7 @@ def environment_proxies(values: Mapping[str, str]) -> List[str]:
 
 
 def find_apt_proxies(dump: str, files: Mapping[str, str]) -> List[str]:
-    """The proxies in the output of `apt-config dump`, with the lines of ``files`` that set them.
+    """Return the proxies in the output of `apt-config dump`, with the lines of ``files`` that set them.
 
     A file may write the name in full, or in nested blocks (apt.conf(5)), so the value is searched for.
     """
@@ -31,7 +31,7 @@ def find_apt_proxies(dump: str, files: Mapping[str, str]) -> List[str]:
 
 
 def find_dnf_proxies(files: Mapping[str, str]) -> List[str]:
-    """The proxies that dnf.conf, yum.conf and .repo files set (option proxy of dnf.conf(5)), with their lines."""
+    """Return the proxies that dnf.conf, yum.conf and .repo files set (dnf.conf(5)), with their lines."""
     found = []
     for path, text in files.items():
         for value in re.findall(r"(?m)^proxy[ \t]*[=:][ \t]*(\S*)", text):

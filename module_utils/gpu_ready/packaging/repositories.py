@@ -56,7 +56,7 @@ class Edits(NamedTuple):
 
 
 def parse_request(params: Dict[str, Any]) -> Request:
-    """The request in the options of gpu_repository."""
+    """Return the request in the options of gpu_repository."""
     values = ([params["repository"]] if params["repository"] else []) + (params["repositories"] or [])
     return Request(params["components"] or [], params["enable"] or [], [parse_repository(one) for one in values])
 
@@ -106,14 +106,14 @@ def plan_edits(host: Host, request: Request) -> Edits:
 
 
 def sources_files(host: Host) -> List[str]:
-    """The files that apt reads."""
+    """Return the files that apt reads."""
     found = [apt_sources.MAIN_FILE] if host.exists(apt_sources.MAIN_FILE) else []
     names = [name for name in host.listdir(apt_sources.DIRECTORY) if re.search(r"\.(list|sources)$", name)]
     return found + ["%s/%s" % (apt_sources.DIRECTORY, name) for name in names]
 
 
 def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], str]":
-    """New content, by path, of the distribution's sources without these components; code name of the release."""
+    """Return new content, by path, of the distribution's sources without these components; code name of the release."""
     text = host.read("/etc/os-release") or ""
     # A derivative that uses the archive of its base (Linux Mint) names that one's suites besides its own name.
     match = re.search(r"(?m)^(?:UBUNTU|DEBIAN)_CODENAME=\"?(\w+)", text)
@@ -140,7 +140,7 @@ def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], st
 
 
 def plan_sections(host: Host, names: List[str]) -> Dict[str, List[str]]:
-    """The disabled ones of the requested .repo sections, by path."""
+    """Return the disabled ones of the requested .repo sections, by path."""
     known: Set[str] = set()
     found = {}
     for name in host.listdir(yum_repos.DIRECTORY):
@@ -164,7 +164,7 @@ def plan_sections(host: Host, names: List[str]) -> Dict[str, List[str]]:
 
 
 def with_fingerprint(repository: Repository) -> Repository:
-    """The repository with the fingerprint of its key, which is learned from the pinned key file where none is given."""
+    """Return the repository with its key's fingerprint, read from the pinned key file if none is given."""
     if repository.fingerprint:
         return repository
     if repository.key_sha256:
@@ -180,7 +180,7 @@ def with_fingerprint(repository: Repository) -> Repository:
 
 
 def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
-    """New content of the repository's files that differ, by path."""
+    """Return new content of the repository's files that differ, by path."""
     contents = {}
     if repository.kind == "rpm":
         text = format_repo_file(repository)
@@ -200,7 +200,7 @@ def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
 
 
 def format_keyring(repository: Repository, data: bytes) -> bytes:
-    """A keyring that holds the pinned key of ``data`` and no other."""
+    """Return a keyring that holds the pinned key of ``data`` and no other."""
     try:
         key = pinned_key.pick_key(data, repository.fingerprint)
     except openpgp.OpenPgpError as error:
@@ -209,7 +209,7 @@ def format_keyring(repository: Repository, data: bytes) -> bytes:
 
 
 def download_keys(repository: Repository) -> bytes:
-    """The repository's key file, not yet verified."""
+    """Return the repository's key file, not yet verified."""
     directory = tempfile.mkdtemp(prefix="gpu-ready-key-", dir=work_directories.SMALL_FILES)
     try:
         path = os.path.join(directory, "key")
@@ -303,7 +303,7 @@ def read_lists(host: Host, manager: Manager, request: Request, edits: Edits) -> 
 
 
 def distribution_locations(host: Host, edits: Edits) -> List[str]:
-    """Where the distribution's own archive is, of which components were enabled."""
+    """Return where the distribution's own archive is, of which components were enabled."""
     entries = [
         entry for path in edits.component_files for entry in apt_sources.parse_entries(path, host.read(path) or "")
     ]
@@ -333,7 +333,10 @@ def note_rpm_keys(host: Host, repositories: List[Repository]) -> List[str]:
 
 
 def describe_adopted(repository: Repository) -> Dict[str, Any]:
-    """What the manifest records of a section that is not ours: our calls of dnf use it with the pinned key only."""
+    """Return what the manifest records of a section that is not ours.
+
+    Our calls of dnf use it with the pinned key only.
+    """
     return {
         "keyring": repository.keyring,
         "gpgcheck": repository.gpgcheck,
@@ -350,7 +353,7 @@ def write_or_delete(path: str, data: Optional[bytes]) -> None:
 
 
 def format_content(path: str, data: Optional[bytes]) -> str:
-    """A file as a diff shows it."""
+    """Return a file as a diff shows it."""
     if path.endswith(".gpg") or path.startswith(yum_repos.KEYRINGS):
         return "(key)\n" if data else ""
     return validation.mask_secrets((data or b"").decode("utf-8", "replace"))

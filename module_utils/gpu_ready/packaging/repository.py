@@ -48,7 +48,7 @@ class Repository(NamedTuple):
 
 
 def parse_repository(values: Dict[str, Any]) -> Repository:
-    """A repository from a module's options or a step's parameters."""
+    """Return a repository from a module's options or a step's parameters."""
     kind = str(values.get("kind") or "deb")
     name = "gpu-ready-" + str(values["id"])
     keyring, list_file = (RPM_KEYRING, RPM_SOURCES) if kind == "rpm" else (APT_KEYRING, APT_SOURCES)
@@ -72,12 +72,12 @@ def parse_repository(values: Dict[str, Any]) -> Repository:
 
 
 def join_words(value: Any) -> str:
-    """A list, or a text, as words on one line."""
+    """Return a list, or a text, as words on one line."""
     return " ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value or "")
 
 
 def format_deb822(repository: Repository, architecture: str) -> str:
-    """The .sources file of a repository."""
+    """Return the .sources file of a repository."""
     lines = [
         "# Written by gpu-ready; playbooks/uninstall.yml removes it.",
         "Types: deb",
@@ -91,7 +91,7 @@ def format_deb822(repository: Repository, architecture: str) -> str:
 
 
 def format_preferences(values: Any) -> str:
-    """Text of a preferences file from {package, pin, priority}, one or a list."""
+    """Return the text of a preferences file from {package, pin, priority}, one or a list."""
     stanzas = [
         "Package: %s\nPin: %s\nPin-Priority: %s\n" % (join_words(value["package"]), value["pin"], value["priority"])
         for value in (values if isinstance(values, list) else [values])
@@ -100,7 +100,7 @@ def format_preferences(values: Any) -> str:
 
 
 def format_repo_file(repository: Repository) -> str:
-    """The .repo file of a repository."""
+    """Return the .repo file of a repository."""
     rows = [
         ("name", "gpu-ready: " + repository.id),
         ("baseurl", repository.url),

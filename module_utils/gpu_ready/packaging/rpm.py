@@ -108,7 +108,7 @@ def duplicate_names(packages: List[Package]) -> List[str]:
 
 
 def split_evr(text: str) -> Tuple[str, str, str]:
-    """Epoch ("0" where it is left out), version and release ("" where it is left out)."""
+    """Return the epoch ("0" where it is left out), version and release ("" where it is left out)."""
     epoch, colon, rest = text.partition(":")
     if not colon:
         epoch, rest = "0", text
@@ -209,7 +209,7 @@ def parse_stream_file(text: str) -> Dict[str, str]:
 
 
 def read_held_names(host: Host) -> List[str]:
-    """Names that a version lock holds, from the file of whichever manager there is."""
+    """Return names that a version lock holds, from the file of whichever manager there is."""
     found = parse_locks(host.read(DNF_LOCKS) or "") + parse_locks(host.read(YUM_LOCKS) or "")
     return sorted(set(found + parse_locks_toml(host.read(DNF5_LOCKS) or "")))
 
@@ -223,7 +223,7 @@ def read_streams(host: Host) -> Dict[str, str]:
 
 
 def read_user_installed(host: Host) -> Set[str]:
-    """Names of the packages that a user requested, from the database of yum 3.
+    """Return names of the packages that a user requested, from the database of yum 3.
 
     It has one directory per package, LETTER/CHECKSUM-NAME-VERSION-RELEASE-ARCH (yum 3, rpmsack.py,
     RPMDBAdditionalDataPackage).
@@ -237,7 +237,7 @@ def read_user_installed(host: Host) -> Set[str]:
 
 
 def read_state(host: Host, pending: str = PENDING) -> RpmState:
-    """One call of rpm, and a few files."""
+    """Return one call of rpm, and a few files."""
     answer = host.run(QUERY, timeout=120.0)
     packages = parse_packages(answer.out)
     unfinished = [name for name in host.listdir(YUM_STATE) if name.startswith("transaction-all.")]
@@ -262,5 +262,5 @@ def older_duplicates(packages: List[Package]) -> List[str]:
 
 
 def is_same_key(version: str, fingerprint: str) -> bool:
-    """True if a gpg-pubkey package holds a key: its version is the end of the fingerprint, or all of it."""
+    """Return True if a gpg-pubkey package holds a key: its version is the end of the fingerprint, or all of it."""
     return bool(version) and fingerprint.lower().endswith(version.lower())

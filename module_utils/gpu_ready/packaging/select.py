@@ -8,6 +8,6 @@ from .manager import Manager
 
 
 def choose_manager(host: Host, keep_cache: bool = False) -> Manager:
-    """Package manager of a host; ``keep_cache``: dnf keeps downloaded packages (apt always does)."""
+    """Return package manager of a host; ``keep_cache``: dnf keeps downloaded packages (apt always does)."""
     release = os_release.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
     return dnf.Dnf(host, keep_cache=keep_cache) if uses_rpm(host, release.family) else apt.Apt(host)

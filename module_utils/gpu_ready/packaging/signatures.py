@@ -44,7 +44,7 @@ class PinnedFile(NamedTuple):
 
 
 def find_pinned_key(host: Host, path: str) -> Optional[str]:
-    """The file of the pinned key with which the RPM at ``path`` must be signed.
+    """Return the file of the pinned key with which the RPM at ``path`` must be signed.
 
     None for files of repositories whose key gpu-ready does not pin, such as the distribution's.
     """
@@ -59,7 +59,10 @@ def find_pinned_key(host: Host, path: str) -> Optional[str]:
 
 
 def read_pinned_keys(host: Host) -> Dict[str, str]:
-    """Files of pinned keys by section: for our repositories and for third-party ones that we use with a pinned key."""
+    """Return files of pinned keys by section.
+
+    For our repositories and for third-party ones that we use with a pinned key.
+    """
     found = {}
     for name in sorted(host.listdir(yum_repos.DIRECTORY)):
         if name.startswith(OWN) and name.endswith(".repo"):
@@ -72,7 +75,7 @@ def read_pinned_keys(host: Host) -> Dict[str, str]:
 
 
 def read_local_directories(host: Host) -> Dict[str, str]:
-    """Directories of repositories on this host's disk, whose files dnf does not copy to its cache, by section."""
+    """Return directories of local repositories by section. dnf does not copy their files to its cache."""
     found = {}
     for name in sorted(host.listdir(yum_repos.DIRECTORY)):
         text = host.read("%s/%s" % (yum_repos.DIRECTORY, name)) or "" if name.endswith(".repo") else ""
@@ -112,7 +115,7 @@ def import_key(host: Host, key: str, root: str) -> None:
 
 
 def database(path: str) -> List[str]:
-    """Options of rpm's programs for a database, also where keys are files beside it (rpm 6)."""
+    """Return options of rpm's programs for a database, also where keys are files beside it (rpm 6)."""
     return ["--dbpath", path, "--define", "_keyringpath %s/pubkeys/" % path] + LEVEL
 
 

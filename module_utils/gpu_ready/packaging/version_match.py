@@ -4,7 +4,7 @@ from typing import Optional
 
 
 def version_matches(requested: Optional[str], version: str) -> bool:
-    """True if a package version fulfils a request (None: any version); the request may leave out the epoch.
+    """Return True if a package version fulfils a request (None: any version); the request may leave out the epoch.
 
     A number at the end of a prefix is complete: ``28.5*`` matches 28.5.1 and not 28.50.
     """

@@ -13,7 +13,7 @@ ENABLED = r"(?s)^enabled(\s*[=:]\s*)(\S*)(.*)$"
 
 
 def walk_lines(text: str) -> "Iterator[Tuple[str, str, Optional[re.Match[str]]]]":
-    """Each line with its end, its section, and the match where it sets ``enabled``."""
+    """Yield each line with its end, its section, and the match where it sets ``enabled``."""
     section = ""
     for line in text.splitlines(True):
         head = re.match(r"\[([^]]+)\]", line)
@@ -22,7 +22,7 @@ def walk_lines(text: str) -> "Iterator[Tuple[str, str, Optional[re.Match[str]]]]
 
 
 def parse_sections(text: str) -> Dict[str, bool]:
-    """Sections of a file and whether each is enabled, which is the default (dnf.conf(5))."""
+    """Return sections of a file and whether each is enabled, which is the default (dnf.conf(5))."""
     found: Dict[str, bool] = {}
     for _, section, setting in walk_lines(text):
         if section:
@@ -53,7 +53,7 @@ class RepoSection(NamedTuple):
 
 
 def read_sections(path: str, text: str, release: str) -> List[RepoSection]:
-    """The sections of a file with dnf's variables expanded (dnf.conf(5)); ``release``: VERSION_ID of os-release.
+    """Return the sections of a file with dnf's variables expanded (dnf.conf(5)); ``release``: VERSION_ID of os-release.
 
     $releasever is the major version on Enterprise Linux and its minor one on a few clones: both are tried.
     """
@@ -76,7 +76,7 @@ def read_sections(path: str, text: str, release: str) -> List[RepoSection]:
 
 
 def parse_values(text: str) -> Dict[str, Dict[str, str]]:
-    """Values by section and name; indented lines continue the value before them."""
+    """Return values by section and name; indented lines continue the value before them."""
     found: Dict[str, Dict[str, str]] = {}
     section, name = "", ""
     for line in text.splitlines():
@@ -94,7 +94,7 @@ def parse_values(text: str) -> Dict[str, Dict[str, str]]:
 
 
 def expand(text: str, release: str) -> List[str]:
-    """The words of a value for both forms of $releasever."""
+    """Return the words of a value for both forms of $releasever."""
     found = []
     for version in (release.partition(".")[0], release):
         values = {"basearch": catalog.MACHINE, "arch": catalog.MACHINE, "releasever": version}

@@ -81,7 +81,10 @@ def silent_gpus(facts: Facts) -> List[Finding]:
 
 
 def missing_gpus(facts: Facts, record: Optional[VerifiedFacts]) -> List[Finding]:
-    """Those that left the PCI bus since they were verified in this boot: nobody takes a card out of a running host."""
+    """Return those that left the PCI bus since they were verified in this boot.
+
+    Nobody takes a card out of a running host.
+    """
     present = {gpu.address for gpu in facts.base.gpus}
     left = [address for address in record.addresses if address not in present] if record else []
     message = "%s is no longer on the PCI bus, where it was verified since the host started"
@@ -89,7 +92,7 @@ def missing_gpus(facts: Facts, record: Optional[VerifiedFacts]) -> List[Finding]
 
 
 def forgotten_gpus(facts: Facts, health: HealthFacts, record: Optional[VerifiedFacts]) -> List[Finding]:
-    """Those that the driver had when they were verified, and does not have now."""
+    """Return those that the driver had when they were verified, and does not have now."""
     if record is None or facts.driver.loaded is None or facts.driver.loaded.version != record.driver:
         return []
     message = "%s is no longer among the GPUs of the driver (/proc/driver/nvidia/gpus)"
@@ -101,7 +104,7 @@ def forgotten_gpus(facts: Facts, health: HealthFacts, record: Optional[VerifiedF
 
 
 def missing_nodes(health: HealthFacts, record: Optional[VerifiedFacts]) -> List[Finding]:
-    """Device nodes that a verification of this boot had opened, on a host where no program creates them again."""
+    """Return device nodes that a verification of this boot opened, on a host where no program creates them again."""
     if record is None or health.nodes is None:
         return []
     numbered = [node for node in health.nodes if node != "nvidiactl"]
@@ -114,7 +117,7 @@ def missing_nodes(health: HealthFacts, record: Optional[VerifiedFacts]) -> List[
 
 
 def reported_xids(facts: Facts, health: HealthFacts, known: List[str]) -> List[Finding]:
-    """Xids that are newer than the last successful verification of this boot, also where a later one has failed.
+    """Return Xids that are newer than the last successful verification of this boot, also where a later one has failed.
 
     That a GPU in ``known`` is lost is not reported again.
     """

@@ -187,7 +187,7 @@ def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
 
 
 def replaces_containerd(steps: Sequence[Step]) -> bool:
-    """True if a step removes the package of containerd, so that another one takes its place."""
+    """Return True if a step removes the package of containerd, so that another one takes its place."""
     removed = [name for step in steps if isinstance(step.params, DockerInstallParams) for name in step.params.remove]
     return bool(set(removed) & set(CONTAINERD_PACKAGES))
 
@@ -224,7 +224,10 @@ def job_names(work: WorkFacts) -> List[str]:
 
 
 def is_work(process: GpuProcess) -> bool:
-    """True if a process is none of the driver's own services; the same program in a container is no unit of systemd."""
+    """Return True if a process is none of the driver's own services.
+
+    The same program in a container is no unit of systemd.
+    """
     return bool(process.container or not process.service)
 
 

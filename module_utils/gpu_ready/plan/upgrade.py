@@ -140,7 +140,7 @@ def lost_gpus(facts: Facts) -> List[str]:
 
 
 def is_fetched(journal: Optional[UpgradeJournal], target: Optional[str], now: int) -> bool:
-    """True if everything for this driver was downloaded so recently that the sources need not be checked again.
+    """Return True if everything for this driver was downloaded so recently that the sources need not be checked again.
 
     A host that was rolled back is checked again: the downloads may be the cause.
     """
@@ -213,7 +213,7 @@ def rollback_settings(facts: Facts, old: Optional[RecordedDriver]) -> Optional[R
 
 
 def is_versioned_by_kernel(facts: Facts, old: RecordedDriver) -> bool:
-    """True if no version can be requested of such a driver, only its exact packages."""
+    """Return True if no version can be requested of such a driver, only its exact packages."""
     if not facts.base.distro or old.kernel_modules != driver_sources.PRECOMPILED:
         return False
     return candidates.is_versioned_by_kernel(catalog.distro(facts.base.distro), old.source, old.kernel_modules)

@@ -135,7 +135,7 @@ def to_json(audit: Audit) -> Dict[str, object]:
 
 
 def text(audit: Audit, form: str, width: int, differences: bool = False) -> str:
-    """The audit in one of the formats "table", "diff", "json" and "csv"; a table may have differences below."""
+    """Return the audit in one of the formats "table", "diff", "json" and "csv"; a table may have differences below."""
     if form == "json":
         return json.dumps(to_json(audit), indent=1, sort_keys=True)  # ASCII: other characters are escaped
     if form == "csv":
@@ -147,7 +147,7 @@ def text(audit: Audit, form: str, width: int, differences: bool = False) -> str:
 
 
 def cell(one: HostAudit, key: str, name: str) -> str:
-    """A cell of the table; drift is marked with ``!``."""
+    """Return a cell of the table; drift is marked with ``!``."""
     checks = {check.name: check for check in one.checks}
     if key == "host":
         return name
@@ -168,7 +168,7 @@ def cell(one: HostAudit, key: str, name: str) -> str:
 
 
 def table(audit: Audit, width: int) -> str:
-    """The table, the reasons of every host that is not in the desired state, who holds GPUs, and the counts."""
+    """Return the table, the reasons of every host that is not in the desired state, who holds GPUs, and the counts."""
     rows = [(one.is_good, [cell(one, key, name) for key, _, _ in COLUMNS]) for name, one in audit.hosts.items()]
     messages = [
         Message(name, one.state.replace("_", " "), tuple(one_line(why) for why in one.why))
@@ -189,7 +189,7 @@ def table(audit: Audit, width: int) -> str:
 
 
 def format_notes(audit: Audit, width: int) -> List[str]:
-    """Lines about what is no drift: what waits for a reboot, the warnings of the plan."""
+    """Return lines about what is no drift: what waits for a reboot, the warnings of the plan."""
     notes = [
         (name, check.why)
         for name, one in audit.hosts.items()
@@ -201,7 +201,7 @@ def format_notes(audit: Audit, width: int) -> List[str]:
 
 
 def diff(audit: Audit) -> str:
-    """The differences of each host like a unified diff: found, then desired."""
+    """Return the differences of each host like a unified diff: found, then desired."""
     lines = []
     for name, one in audit.hosts.items():
         if one.is_good:
@@ -217,7 +217,7 @@ def diff(audit: Audit) -> str:
 
 
 def as_csv(audit: Audit) -> str:
-    """One line per check and host, and one per process that holds a GPU."""
+    """Return one line per check and host, and one per process that holds a GPU."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -235,7 +235,7 @@ def as_csv(audit: Audit) -> str:
 
 
 def harmless_cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula; numbers stay numbers.
+    """Return a text that no spreadsheet takes for a formula; numbers stay numbers.
 
     The characters and the apostrophe are those of OWASP (owasp.org/www-community/attacks/CSV_Injection).
     """
@@ -249,17 +249,20 @@ def yes_or_no(ok: Optional[bool]) -> str:
 
 
 def counts(audit: Audit) -> str:
-    """The last line: the number of hosts by state."""
+    """Return the last line: the number of hosts by state."""
     return counts_text(audit.counts, len(audit.hosts))
 
 
 def bad(audit: Audit) -> Dict[str, str]:
-    """A message per host that is not in the desired state; of drift only the parts, the table has the reasons."""
+    """Return a message per host that is not in the desired state.
+
+    Of drift only the parts, the table has the reasons.
+    """
     return {name: verdict(one) for name, one in audit.hosts.items() if not one.is_good}
 
 
 def verdict(one: HostAudit) -> str:
-    """The state of a host with the parts that drift, or with the reason of any other state."""
+    """Return the state of a host with the parts that drift, or with the reason of any other state."""
     parts = [one_line(check.name) for check in one.checks if check.ok is False]
     if one.state == "drift":
         return "drift in %s; the audit above has the reasons, 'site.yml --check --diff' shows what would be done" % (

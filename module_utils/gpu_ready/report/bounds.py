@@ -20,7 +20,7 @@ class Budget:
         self.left = characters
 
     def cut_value(self, value: Any) -> Any:
-        """A JSON value, of which texts are cut and the ends of lists are left out where it is too large."""
+        """Return a JSON value, of which texts are cut and the ends of lists are left out where it is too large."""
         if isinstance(value, str):
             most = max(min(LONGEST, self.left), 0)
             self.left -= len(value[:most]) + 2

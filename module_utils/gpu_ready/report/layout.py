@@ -33,7 +33,7 @@ class Message(NamedTuple):
 
 
 def natural_order(name: str) -> List[Tuple[int, int, str]]:
-    """A key for sorting: gpu2 comes before gpu10."""
+    """Return a key for sorting: gpu2 comes before gpu10."""
     parts = re.findall(r"([0-9]{1,18})|([^0-9]+|[0-9])", name)
     return [(0, int(number), "") if number else (1, 0, text) for number, text in parts] + [(-1, 0, name)]
 
@@ -62,7 +62,7 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
 
 
 def message_lines(messages: Sequence[Message], width: int, rest: str) -> List[str]:
-    """The messages of hosts: equal ones once, with all their hosts, in the words of the first.
+    """Return the messages of hosts: equal ones once, with all their hosts, in the words of the first.
 
     Where there are too many, those that concern the most hosts. ``rest``: where to read all; without it all are shown.
     """
@@ -88,7 +88,7 @@ def message_lines(messages: Sequence[Message], width: int, rest: str) -> List[st
 
 
 def without_host(text: str, host: str) -> str:
-    """The text without the host's name and without addresses: equal for hosts that fail alike."""
+    """Return the text without the host's name and without addresses: equal for hosts that fail alike."""
     text = re.sub(r"(?<![\w.-])%s(?![\w-])" % re.escape(host), "HOST", text)
     return re.sub(r"[0-9A-Fa-f:.]*[:.][0-9A-Fa-f:.]*", lambda found: _address(found.group()), text)
 
@@ -102,12 +102,12 @@ def _address(text: str) -> str:
 
 
 def one_line(value: object) -> str:
-    """A value as plain text without line breaks; "" for None."""
+    """Return a value as plain text without line breaks; "" for None."""
     return "" if value is None else plain_text(" ".join(str(value).split()))
 
 
 def rows_text(rows: Sequence[List[str]], columns: Columns, width: int = WIDTH) -> List[str]:
-    """The table's lines: headings, a rule and the rows, whose first cell is a name of the inventory."""
+    """Return the table's lines: headings, a rule and the rows, whose first cell is a name of the inventory."""
     lines = [[heading for _, heading, _ in columns]]
     lines += [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
     sizes = widths(lines, width, columns)
@@ -120,7 +120,7 @@ def rows_text(rows: Sequence[List[str]], columns: Columns, width: int = WIDTH) -
 
 
 def shortened(text: str, most: int = LONGEST_CELL) -> str:
-    """A text of at most ``most`` characters, with dots in place of its end."""
+    """Return a text of at most ``most`` characters, with dots in place of its end."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
@@ -144,7 +144,7 @@ def widths(lines: List[List[str]], width: int, columns: Columns) -> List[int]:
 
 
 def note_lines(heading: str, notes: Sequence[Tuple[str, str]], width: int, rest: str) -> List[str]:
-    """Notes (host, text) below a heading, each text once with its hosts: one paragraph for 200 equal hosts."""
+    """Return notes (host, text) below a heading, each text once with its hosts: one paragraph for 200 equal hosts."""
     about: Dict[str, List[str]] = {}
     for name, text in notes:
         about.setdefault(text, []).append(name)
@@ -158,12 +158,12 @@ def note_lines(heading: str, notes: Sequence[Tuple[str, str]], width: int, rest:
 
 
 def names_text(names: List[str], most: int = 5) -> str:
-    """Names separated by commas; only the first ones of many."""
+    """Return names separated by commas; only the first ones of many."""
     return ", ".join(names[:most]) + (" and %d more" % (len(names) - most) if len(names) > most else "")
 
 
 def wrap_row(line: List[str], sizes: List[int]) -> List[str]:
-    """One row of the table, over as many lines of text as its longest cell needs."""
+    """Return one row of the table, over as many lines of text as its longest cell needs."""
     columns = [textwrap.wrap(cell, sizes[index], break_on_hyphens=False) or [""] for index, cell in enumerate(line)]
     height = max(len(column) for column in columns)
     return [
@@ -175,19 +175,19 @@ def wrap_row(line: List[str], sizes: List[int]) -> List[str]:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> List[str]:
-    """A text over as many lines as it needs; long paths and URLs are not broken."""
+    """Return a text over as many lines as it needs; long paths and URLs are not broken."""
     return textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def paragraph(text: str, width: int) -> List[str]:
-    """A message in full, indented and wrapped."""
+    """Return a message in full, indented and wrapped."""
     return wrapped(text, width, "  ")
 
 
 def counts_text(counts: Dict[str, int], total: int) -> str:
-    """The last line: the number of hosts by result."""
+    """Return the last line: the number of hosts by result."""
     parts = [
         "%d %s" % (counts[key], key.replace("_", " ")) for key in sorted(counts, key=lambda key: (-counts[key], key))
     ]

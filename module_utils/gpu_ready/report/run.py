@@ -77,7 +77,7 @@ class Report(NamedTuple):
 
 
 def to_json(report: Report) -> Dict[str, object]:
-    """The content of the JSON file."""
+    """Return the content of the JSON file."""
     return dict(records.to_json(report), schema=SCHEMA)
 
 
@@ -130,7 +130,7 @@ def host_report(entry: HostEntry, check_mode: bool = False) -> HostReport:
 
 
 def host_result(entry: HostEntry, check_mode: bool) -> Tuple[str, str]:
-    """Result in one word, and why."""
+    """Return the result in one word, and why."""
     why = one_line(entry.row.get("why"))
     if entry.failure:
         if entry.refusals:
@@ -156,12 +156,12 @@ def host_result(entry: HostEntry, check_mode: bool) -> Tuple[str, str]:
 
 
 def steps_text(steps: Sequence[object]) -> str:
-    """Number of steps in words: "1 step", "3 steps"."""
+    """Return the number of steps in words: "1 step", "3 steps"."""
     return "%d step%s" % (len(steps), "" if len(steps) == 1 else "s")
 
 
 def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> Report:
-    """The report of a run. ``hosts``: the parts of each host by name, see :class:`HostEntry`."""
+    """Return the report of a run. ``hosts``: the parts of each host by name, see :class:`HostEntry`."""
     reports = {name: host_report(read_entry(hosts[name]), check_mode) for name in sorted(hosts, key=natural_order)}
     counts: Dict[str, int] = {}
     for one in reports.values():
@@ -170,7 +170,7 @@ def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> R
 
 
 def cells(name: str, report: HostReport) -> List[str]:
-    """Cells of a host's table row."""
+    """Return cells of a host's table row."""
     row = dict(report.row, host=name)
     row["verified"] = "yes" if row.get("verified") else None
     row["why"] = report.why if report.result in GOOD else "%s, see below" % report.result.replace("_", " ")
@@ -178,7 +178,7 @@ def cells(name: str, report: HostReport) -> List[str]:
 
 
 def table(report: Report, width: int = WIDTH, file: str = "") -> str:
-    """The table, the messages of hosts that are not ready, and the counts; every line fits ``width``.
+    """Return the table, the messages of hosts that are not ready, and the counts; every line fits ``width``.
 
     ``file``: name of a written file that has everything; without one nothing is left out.
     """
@@ -193,12 +193,12 @@ def table(report: Report, width: int = WIDTH, file: str = "") -> str:
 
 
 def bad(report: Report) -> Dict[str, str]:
-    """Why each host that is not in a good state is not, by name."""
+    """Return why each host that is not in a good state is not, by name."""
     return {name: one.why for name, one in report.hosts.items() if one.result not in GOOD}
 
 
 def skipped_checks(report: Report) -> List[Tuple[str, str]]:
-    """Host and reason of each check that a verification skipped."""
+    """Return host and reason of each check that a verification skipped."""
     found = [(name, text) for name, one in report.hosts.items() for text in _skipped(one.verify)]
     return sorted(found, key=lambda pair: pair[1])
 
@@ -213,13 +213,13 @@ def _skipped(verify: Optional[Dict[str, object]]) -> List[str]:
 
 
 def warning_text(warning: object) -> str:
-    """A warning of the plan as one line."""
+    """Return a warning of the plan as one line."""
     parts = (warning.get("message"), warning.get("remedy")) if isinstance(warning, dict) else (warning,)
     return "; ".join(one_line(part) for part in parts if part)
 
 
 def entries(parts: Mapping[str, Optional[Mapping[str, object]]]) -> Dict[str, Dict[str, object]]:
-    """One entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``.
+    """Return one entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``.
 
     Every report is made of these: they are as large as one host may make them.
     """

@@ -12,7 +12,7 @@ KERNEL = r"\s+linux(?:16|efi)?\s+\S*vmlinuz-(\S+)"
 
 
 def find_default_kernel(environment: str, configuration: str, kernels: List[str]) -> Optional[str]:
-    """Which of the installed kernels is the default, None where these texts do not show it.
+    """Return which of the installed kernels is the default, None where these texts do not show it.
 
     An entry is named by its title or id, which hold the kernel's release (also where it has a file of its own, by the
     Boot Loader Specification: MACHINE_ID-RELEASE), or by its place in the menu: ``0``, and ``1>2`` in a submenu.
@@ -29,7 +29,7 @@ def find_default_kernel(environment: str, configuration: str, kernels: List[str]
 
 
 def find_default_entry(environment: str, configuration: str) -> Optional[str]:
-    """Name of the entry that boots next: that for one boot, else the saved or the set one.
+    """Return the name of the entry that boots next: that for one boot, else the saved or the set one.
 
     Without a menu at hand (EL 8 has it in the EFI system partition) the saved one counts, which is what EL sets.
     """

@@ -21,7 +21,7 @@ TEGRA_BUILD = re.compile(r"\(\w+@mobile-|-tegra\b")
 
 
 class DriverVersion(NamedTuple):
-    """``tegra``: the module of a Jetson board, whose number is the one of its L4T release."""
+    """``tegra``: the module of a Jetson board, whose number is its L4T release."""
 
     version: str
     major: int

@@ -6,7 +6,7 @@ from ..base.host import Host
 
 
 def processes_with_open_file(host: Host, matches: Callable[[str], bool]) -> List[int]:
-    """Ids of processes with an open file whose path matches. Needs root to see other users' processes."""
+    """Return ids of processes with an open file whose path matches. Needs root to see other users' processes."""
     found = []
     for pid in host.listdir("/proc"):
         if pid.isdigit():

@@ -38,7 +38,7 @@ def read_os_release(text: str) -> OsRelease:
 
 
 def split_lines(text: str) -> List[str]:
-    """Lines of a file, also of a file inside the JSON text of a result."""
+    """Return lines of a file, also of a file inside the JSON text of a result."""
     text = text.replace("\ufeff", "").replace("\x00", "").replace("\u200b", "")
     if re.search(r"\\n[A-Z][A-Z0-9_]*=", text):
         text = re.sub(r'^.*?"(?=[A-Z][A-Z0-9_]*=)', "", text).replace("\\n", "\n").replace('\\"', '"')
@@ -51,7 +51,7 @@ def split_lines(text: str) -> List[str]:
 
 
 def unquote(text: str) -> str:
-    """A value as a shell would: quoted up to its quote, else up to the first blank."""
+    """Return a value as a shell would: quoted up to its quote, else up to the first blank."""
     text = text.strip()
     if text[:1] == "'":
         return text[1:].partition("'")[0]
@@ -62,7 +62,7 @@ def unquote(text: str) -> str:
 
 
 def find_family(release: OsRelease, values: Dict[str, str]) -> str:
-    """Family by the rules of catalog/families.yml; "other" where none holds."""
+    """Return the family by the rules of catalog/families.yml; "other" where none holds."""
     rules = catalog.families()
     identity = (release.id or "").lower()
     likes = [word.lower() for word in release.id_like]
@@ -109,7 +109,7 @@ def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
 
 
 def resolve(release: OsRelease, treat_as: Optional[str] = None, manager: Optional[str] = None) -> Optional[str]:
-    """Catalog's key of a system; ``treat_as`` is the operator's choice for one that the catalog does not have.
+    """Return the catalog's key of a system; ``treat_as``: the operator's choice for one that it does not have.
 
     A system counts as itself first, then as the base of a known relative, then as its base by code name. An image
     (Fedora Silverblue) counts as none: packages are not installed into it one by one.
@@ -129,7 +129,7 @@ def is_image(release: OsRelease) -> bool:
 
 
 def similar(release: OsRelease, manager: Optional[str] = None) -> List[str]:
-    """Keys of the distributions as which an unknown system may be treated: those with packages of the same family.
+    """Return the distributions as which an unknown system may be treated: those of the same package family.
 
     The first ID that a distribution of this family has decides: of the system, of its base, then of ID_LIKE.
     ``manager``: the package manager of the system, None where it is not known.
@@ -149,7 +149,7 @@ def similar(release: OsRelease, manager: Optional[str] = None) -> List[str]:
 
 
 def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str]:
-    """Key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
+    """Return the key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
     for key in catalog.distros():
         data = catalog.distro(key)
         versions = data["versions"] if name == "ids" else data.get("relatives", {}).get(identity, [])
@@ -159,5 +159,5 @@ def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str
 
 
 def is_within(version: Optional[str], listed: str) -> bool:
-    """True if a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
+    """Return True if a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
     return ((version or "") + ".").startswith(listed + ".")

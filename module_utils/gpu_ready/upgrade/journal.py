@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def read(host: Host, path: str = PATH) -> Optional[UpgradeJournal]:
-    """The journal, None if there is none. GpuReadyError if it is damaged or of another schema.
+    """Return the journal, None if there is none. GpuReadyError if it is damaged or of another schema.
 
     A damaged one must not be taken for a host that was never upgraded: it may be out of service.
     """
@@ -26,7 +26,7 @@ def read(host: Host, path: str = PATH) -> Optional[UpgradeJournal]:
 
 
 def from_json(value: object, name: str = PATH) -> UpgradeJournal:
-    """The journal in a JSON object. GpuReadyError for another schema or form."""
+    """Return the journal in a JSON object. GpuReadyError for another schema or form."""
     fields = records.without_schema(value, SCHEMA, name) if isinstance(value, dict) else value
     try:
         return records.from_json(UpgradeJournal, fields)
@@ -41,6 +41,9 @@ def to_json(journal: UpgradeJournal) -> Dict[str, object]:
 
 
 def is_open(host: Host, path: str = PATH) -> bool:
-    """True while an upgrade is not done: packages that were downloaded for it and its rollback are still needed."""
+    """Return True while an upgrade is not done.
+
+    Packages that were downloaded for it and its rollback are still needed.
+    """
     journal = read(host, path)
     return journal is not None and journal.phase != DONE

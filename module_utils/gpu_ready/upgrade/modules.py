@@ -114,7 +114,7 @@ def to_json(archive: ModuleArchive) -> Dict[str, object]:
 
 
 def shared_properties(host: Host, coming: List[str], unsigned: bool) -> Dict[str, str]:
-    """Properties that two hosts must share for one to use the other's modules; only ``why`` if this host uses none.
+    """Return properties that two hosts must share for one to use the other's modules; only ``why`` if it uses none.
 
     ``why`` is "" where nothing is compiled, because the packages contain the modules. ``coming``: packages of the
     upgrade as ``name=version``; the name implies the flavour. ``unsigned``: Secure Boot rejects modules that DKMS
@@ -141,7 +141,7 @@ def shared_properties(host: Host, coming: List[str], unsigned: bool) -> Dict[str
 
 
 def find_archive(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFAULT_PATHS) -> Optional[ModuleArchive]:
-    """The stored archive; None if it is missing, damaged, or for other hosts than ``alike``."""
+    """Return the stored archive; None if it is missing, damaged, or for other hosts than ``alike``."""
     value = read_json_object(host, os.path.join(paths.directory, RECORD), SCHEMA)
     try:
         found = from_json(value) if value else None
@@ -153,7 +153,7 @@ def find_archive(host: Host, alike: Mapping[str, str], paths: ModulePaths = DEFA
 
 
 def file_checksum(path: str) -> Optional[str]:
-    """SHA-256 checksum of an archive; None if there is none, or if it is too large to be one."""
+    """Return SHA-256 checksum of an archive; None if there is none, or if it is too large to be one."""
     if not os.path.isfile(path) or os.path.getsize(path) > ARCHIVE_LIMIT:
         return None
     return files.checksum(path)
@@ -237,7 +237,7 @@ def prepare_build(root: str, out: str) -> DkmsPackage:
 
 
 def find_dkms_conf(root: str) -> str:
-    """The dkms.conf of an unpacked package."""
+    """Return the dkms.conf of an unpacked package."""
     found = glob.glob(glob.escape(root) + "/usr/src/*/dkms.conf")
     if len(found) != 1:
         raise ModulesError("the package: it contains %d dkms.conf files in place of one." % len(found))
@@ -245,7 +245,7 @@ def find_dkms_conf(root: str) -> str:
 
 
 def read_dkms_conf(path: str) -> DkmsPackage:
-    """Name, version and modules that a dkms.conf names as plain texts, as NVIDIA's and the distributions' do."""
+    """Return the name, version and modules of a dkms.conf that has them as plain texts, as NVIDIA's has."""
     with open(path, encoding="utf-8", errors="replace") as handle:
         text = handle.read()
     names = {key: value for key, _, value in re.findall(r"(?m)^PACKAGE_(NAME|VERSION)=(['\"]?)([\w.+-]+)\2\s*$", text)}
@@ -303,7 +303,7 @@ def accept(
 
 
 def describe_archive(paths: ModulePaths) -> ModuleArchive:
-    """Checksum and size of the stored archive, "" and 0 where there is none of a permitted size."""
+    """Return the checksum and size of the stored archive, "" and 0 where there is none of a permitted size."""
     found = file_checksum(paths.archive)
     return ModuleArchive({}, "", "", found or "", os.path.getsize(paths.archive) if found else 0, True)
 
@@ -387,7 +387,7 @@ def check_modules(host: Host, modules: List[str], kernel: str, package: DkmsPack
 
 
 def override_path(archive: ModuleArchive, paths: ModulePaths = DEFAULT_PATHS) -> str:
-    """The file that DKMS reads for exactly this module, version, kernel and architecture."""
+    """Return the file that DKMS reads for exactly this module, version, kernel and architecture."""
     return "%s/%s-%s-%s-%s.conf" % (
         paths.overrides, archive.name, archive.version, archive.alike["kernel"], archive.alike["architecture"],
     )  # fmt: skip

@@ -16,7 +16,7 @@ def advance(
     reason: str,
     rollout: int = 0,
 ) -> UpgradeJournal:
-    """The journal after a phase began. ``driver`` is installed, ``now`` is in seconds since 1970.
+    """Return the journal after a phase began. ``driver`` is installed, ``now`` is in seconds since 1970.
 
     The previous driver is recorded where a host's new upgrade begins, which is its drain, and kept by a run that
     resumes. A host that is only prepared keeps the previous driver of its last upgrade: the rollout may never reach
@@ -50,7 +50,7 @@ def advance(
 
 
 def record_fetched(journal: UpgradeJournal, target: str, now: int, alike: Dict[str, str]) -> UpgradeJournal:
-    """The journal after everything was downloaded; ``alike``: what its modules are built from."""
+    """Return the journal after everything was downloaded; ``alike``: what its modules are built from."""
     return journal._replace(fetched=Fetched(target, now, alike))
 
 

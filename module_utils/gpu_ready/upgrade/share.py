@@ -54,7 +54,7 @@ def resolve_builders(
 
 
 def assign_builders(hosts: List[str], alike: Mapping[str, object], trusted: Mapping[str, List[str]]) -> ModuleShares:
-    """Who builds, and from whom the others take. ``hosts``: in the order of the rollout.
+    """Return who builds, and from whom the others take. ``hosts``: in the order of the rollout.
 
     A host builds if its own variable names it (``trusted``, from resolve_builders), never because of another host. A
     host that does not build takes from the first builder that its variable names and that has equal ``alike``
@@ -81,12 +81,12 @@ def assign_builders(hosts: List[str], alike: Mapping[str, object], trusted: Mapp
 def find_builder(
     name: str, building: List[str], alike: Mapping[str, Mapping[str, str]], trusted: List[str]
 ) -> Optional[str]:
-    """The first builder whose modules this host may take and can use."""
+    """Return the first builder whose modules this host may take and can use."""
     return next((one for one in building if one in trusted and alike[one] == alike[name]), None)
 
 
 def read_properties(answer: object) -> Dict[str, str]:
-    """What a host answered as its shared properties; only ``why`` for an answer of another form."""
+    """Return what a host answered as its shared properties; only ``why`` for an answer of another form."""
     if answer is None or answer == {}:
         return {"why": RESUMED}
     if not isinstance(answer, dict) or len(answer) > MOST:
@@ -97,7 +97,7 @@ def read_properties(answer: object) -> Dict[str, str]:
 
 
 def module_origins(hosts: List[str], shares: ModuleShares, failures: Mapping[str, object]) -> Dict[str, str]:
-    """Where the modules of each host come from. ``failures``: why a host could not build or accept them."""
+    """Return where the modules of each host come from. ``failures``: why a host could not build or accept them."""
     found = {}
     for name in hosts:
         builder = shares.builders.get(name)
@@ -114,7 +114,7 @@ def module_origins(hosts: List[str], shares: ModuleShares, failures: Mapping[str
 
 
 def origins_table(hosts: List[str], origins: Mapping[str, str]) -> str:
-    """One line per origin, with its hosts."""
+    """Return one line per origin, with its hosts."""
     grouped: Dict[str, List[str]] = {}
     for name in hosts:
         grouped.setdefault(origins[name], []).append(name)

@@ -56,7 +56,7 @@ class StagedPackages(NamedTuple):
 
 
 def build_request(todo: Mapping[str, Mapping[str, object]]) -> StageRequest:
-    """The downloads of a plan, from the parameters of its steps."""
+    """Return the downloads of a plan, from the parameters of its steps."""
     install = todo.get("nvidia_driver.install") or {}
     names = _values(install, "packages")
     for step, key in (
@@ -82,7 +82,7 @@ def build_request(todo: Mapping[str, Mapping[str, object]]) -> StageRequest:
 
 
 def read_installer(value: Mapping[str, object]) -> StoredInstaller:
-    """An installer from the parameters of a step."""
+    """Return an installer from the parameters of a step."""
     return StoredInstaller(*[str(value.get(name) or "") for name in StoredInstaller._fields])
 
 
@@ -132,7 +132,7 @@ def download_installed(manager: Manager, names: List[str]) -> List[str]:
 
 
 def find_rollback_file(manager: Manager, package: str) -> Optional[str]:
-    """The file of a package (``name=version``) on this host: downloaded, or kept by an earlier upgrade."""
+    """Return the file of a package (``name=version``) on this host: downloaded, or kept by an earlier upgrade."""
     name, _, version = package.partition("=")
     found = archives.find_archive(manager.host, name, version)
     if found or not isinstance(manager, apt.Apt):
@@ -164,7 +164,7 @@ def bare_names(packages: List[str]) -> List[str]:
 
 
 def specs_with_parts(manager: Manager, names: List[object]) -> List[PackageSpec]:
-    """Specs of packages, including the parts of metapackages in an exact version."""
+    """Return specs of packages, including the parts of metapackages in an exact version."""
     parts = {str(one["name"]): str(one["parts"]) for one in names if isinstance(one, dict) and one.get("parts")}
     specs = package_specs(names)
     return manager.add_parts(specs, parts) if parts else specs
@@ -224,7 +224,7 @@ def stage_apt(manager: apt.Apt, request: StageRequest) -> StagedPackages:
 
 @contextlib.contextmanager
 def future_preferences(manager: apt.Apt, pins: Simulation, removed: List[str]) -> Iterator[List[str]]:
-    """Options with which apt reads the pins as they will be after the installation."""
+    """Yield options with which apt reads the pins as they will be after the installation."""
     if not pins.install and not removed:
         yield []
         return

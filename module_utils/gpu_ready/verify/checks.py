@@ -17,7 +17,7 @@ class Check(NamedTuple):
 
 
 def judge(name: str, ok: bool, expected: str, found: str, cause: str = "", remedy: str = "") -> Check:
-    """A check that keeps cause and remedy only if it failed."""
+    """Return a check that keeps cause and remedy only if it failed."""
     return Check(name, True, expected, found) if ok else Check(name, False, expected, found, cause, remedy)
 
 
@@ -43,7 +43,7 @@ _FOLLOWS = {
 
 
 def follows(name: str, cause: str) -> bool:
-    """True if a failure of check ``name`` is a consequence of one of check ``cause``."""
+    """Return True if a failure of check ``name`` is a consequence of one of check ``cause``."""
     if name == cause:
         return False
     if cause in _FOLLOWS:
@@ -57,14 +57,14 @@ def follows(name: str, cause: str) -> bool:
 
 
 def describe_check(check: Check) -> str:
-    """A failed check as "name: cause (expected and found)"."""
+    """Return a failed check as "name: cause (expected and found)"."""
     compared = "expected %s, found: %s" % (check.expected, check.found.rstrip("."))
     text = "%s (%s)" % (check.cause, compared) if check.cause else compared
     return "%s: %s" % (check.name.replace("_", " "), text)
 
 
 def failure_message(checks: List[Check]) -> str:
-    """Why a verification failed: each cause, the names of checks that failed as a consequence, the remedies."""
+    """Return why a verification failed: each cause, the names of checks that failed as a consequence, the remedies."""
     failed = [check for check in checks if check.ok is False]
     names = list(dict.fromkeys(check.name for check in failed))
     roots = [name for name in names if not any(follows(name, other) for other in names)]

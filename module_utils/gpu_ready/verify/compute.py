@@ -130,7 +130,7 @@ class ComputeResult(NamedTuple):
 
 
 def program() -> List[str]:
-    """Arguments with which a Python interpreter runs the program."""
+    """Return arguments with which a Python interpreter runs the program."""
     return ["-c", inspect.getsource(compute_program)]
 
 
@@ -169,7 +169,7 @@ def parse_result(result: Result) -> ComputeResult:
 
 
 def parse_rows(text: str) -> List[Mapping[str, object]]:
-    """JSON objects of the program. An image may print lines of its own before them."""
+    """Return JSON objects of the program. An image may print lines of its own before them."""
     rows: List[Mapping[str, object]] = []
     for line in text.splitlines():
         try:
@@ -182,7 +182,7 @@ def parse_rows(text: str) -> List[Mapping[str, object]]:
 
 
 def is_row(row: Mapping[str, object]) -> bool:
-    """True if an object has the form of the program's: an image can print others."""
+    """Return True if an object has the form of the program's: an image can print others."""
     gpu, failed = row.get("gpu", {}), row.get("failed", {})
     if not isinstance(gpu, dict) or not isinstance(failed, dict):
         return False
@@ -212,7 +212,7 @@ def describe_error(error: CudaError) -> str:
 
 
 def explain_error(error: CudaError) -> Tuple[str, str]:
-    """Cause and remedy."""
+    """Return the cause and remedy."""
     if error.code is None:
         return ("the driver or a GPU does not answer, or the program was killed", "%s, then reboot" % DMESG)
     return ERRORS.get(error.code, UNKNOWN)
@@ -266,7 +266,7 @@ def check(
 
 
 def lost_instance(result: ComputeResult, gpus: Sequence[NvmlGpu], mig: Sequence[str], host: ComputeResult) -> bool:
-    """True if CUDA shows no MIG instance of ``gpus`` in a container, although one computed on the host."""
+    """Return True if CUDA shows no MIG instance of ``gpus`` in a container, although one computed on the host."""
     parts = [row.device for row in host.devices if row.device.instance and row.wrong == 0]
     partitioned = {device.uuid for device in parts} | set(mig)
     return (
@@ -302,7 +302,7 @@ MIG_QUERY = ["nvidia-smi", "--query-gpu=uuid,mig.mode.current", "--format=csv,no
 
 
 def query_mig(host: Host, result: Optional[ComputeResult], gpus: Sequence[NvmlGpu]) -> List[str]:
-    """UUIDs of GPUs with MIG enabled; asked only if CUDA shows fewer GPUs than NVML. Old drivers report none."""
+    """Return UUIDs of GPUs with MIG enabled; asked only if CUDA shows fewer GPUs than NVML. Old drivers report none."""
     if result is None or result.skipped or len(result.devices) >= len(gpus):
         return []
     answer = host.run(MIG_QUERY, timeout=60.0)

@@ -85,7 +85,7 @@ class Driver:
             raise Failed(name, code, self.error_text("cuGetErrorName", code), self.error_text("cuGetErrorString", code))
 
     def error_text(self, name: str, code: int) -> str:
-        """Name or text of an error by libcuda, "" if it has none."""
+        """Return the name or text of an error by libcuda, "" if it has none."""
         function = getattr(self.library, name, None)
         text = ctypes.c_char_p()
         if function is None or function(ctypes.c_int(code), ctypes.byref(text)) or not text.value:
@@ -93,14 +93,14 @@ class Driver:
         return text.value.decode("ascii", "replace")
 
     def number(self, name: str, *arguments: object) -> int:
-        """The number that a function writes to its first argument."""
+        """Return the number that a function writes to its first argument."""
         found = ctypes.c_int()
         self.call(name, ctypes.byref(found), *arguments)
         return found.value
 
 
 def ptx(capability: int) -> str:
-    """The kernel for a compute capability (89 for 8.9), for the newest known target that it can run."""
+    """Return the kernel for a compute capability (89 for 8.9), for the newest known target that it can run."""
     fit = [target for target in TARGETS if target[0] <= capability] or [TARGETS[0]]
     return PTX % (fit[-1][1], fit[-1][0])
 
@@ -111,7 +111,7 @@ def expected(given: Iterable[int]) -> List[int]:
 
 
 def uuid(driver: Driver, function: str, device: ctypes.c_int) -> str:
-    """UUID of a device without its prefix, "" if the driver is too old to report it."""
+    """Return UUID of a device without its prefix, "" if the driver is too old to report it."""
     found = (ctypes.c_ubyte * 16)()
     try:
         driver.call(function, found, device)
@@ -122,7 +122,7 @@ def uuid(driver: Driver, function: str, device: ctypes.c_int) -> str:
 
 
 def describe(driver: Driver, index: int) -> Tuple[int, Dict[str, Union[int, str]]]:
-    """Handle and names of a device; ``instance`` where it is a part of a GPU (MIG)."""
+    """Return the handle and names of a device; ``instance`` where it is a part of a GPU (MIG)."""
     device = driver.number("cuDeviceGet", ctypes.c_int(index))
     name, address = ctypes.create_string_buffer(256), ctypes.create_string_buffer(32)
     driver.call("cuDeviceGetName", name, ctypes.c_int(256), ctypes.c_int(device))

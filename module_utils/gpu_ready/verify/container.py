@@ -27,7 +27,7 @@ class VerifyError(GpuReadyError):
 
 
 def docker_args(host: Host, expect: VerifyExpectation, devices: str, gpus: Sequence[nvml.NvmlGpu]) -> List[str]:
-    """Docker's arguments for the selected devices: of the plan, or printed by the driver volume's helper."""
+    """Return Docker's arguments for the selected devices: of the plan, or printed by the driver volume's helper."""
     helper = expect.runtime.helper if expect.runtime else None
     if not helper:
         return device_selection.docker_args(expect, devices, gpus)
@@ -43,7 +43,7 @@ def docker_args(host: Host, expect: VerifyExpectation, devices: str, gpus: Seque
 def engine_args(
     host: Host, engine: str, expect: VerifyExpectation, devices: str, gpus: Sequence[nvml.NvmlGpu]
 ) -> Optional[List[str]]:
-    """Arguments that give a container the selected devices; None if this ``ctr`` has none for them."""
+    """Return arguments that give a container the selected devices; None if this ``ctr`` has none for them."""
     if engine == engines.DOCKER:
         return docker_args(host, expect, devices, gpus)
     mode = expect.mode or ""
@@ -76,7 +76,7 @@ def run_in(host: Host, engine: str, image: str, args: List[str], command: List[s
 
 
 def available_engines(host: Host, docker_active: bool, expect: VerifyExpectation) -> List[str]:
-    """Engines of the plan whose program can be asked for a container."""
+    """Return engines of the plan whose program can be asked for a container."""
     found = []
     for engine in expect.engine_names:
         if engine == engines.DOCKER:
@@ -102,7 +102,7 @@ def parse_container_result(result: Result) -> nvml.NvmlResult:
 
 
 def reason_line(text: str) -> Optional[str]:
-    """The line that holds the reason: docker prints it last in its chain, before the hint about --help."""
+    """Return the line that holds the reason: docker prints it last in its chain, before the hint about --help."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "docker run --help" not in line]
     lines = [line for line in lines if not line.startswith("See 'docker run")]
     reasons = [
@@ -115,7 +115,7 @@ def reason_line(text: str) -> Optional[str]:
 
 
 def image_name(image: str, archive: str) -> str:
-    """The given name, one made from the tarball's checksum, or the default."""
+    """Return the given name, one made from the tarball's checksum, or the default."""
     if image or not archive:
         return image or IMAGE
     try:

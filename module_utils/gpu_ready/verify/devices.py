@@ -27,7 +27,7 @@ def unknown_devices(gpus: Sequence[NvmlGpu], devices: str) -> List[str]:
 
 
 def docker_args(expect: VerifyExpectation, devices: str = ALL, gpus: Sequence[NvmlGpu] = ()) -> List[str]:
-    """Docker's arguments by the plan, for the selected devices."""
+    """Return Docker's arguments by the plan, for the selected devices."""
     return select_devices(expect.runtime.args if expect.runtime else ALL_GPUS, devices, gpus)
 
 

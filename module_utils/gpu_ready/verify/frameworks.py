@@ -72,7 +72,7 @@ def parse_result(framework: str, image: str, result: Result) -> FrameworkResult:
 
 
 def last_line(text: str) -> str:
-    """The last line with text that is not a hint of docker's."""
+    """Return the last line with text that is not a hint of docker's."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "--help" not in line]
     return lines[-1][:400] if lines else ""
 

@@ -69,7 +69,7 @@ def query(with_compute: bool) -> List[str]:
 
 
 def clean(text: str) -> str:
-    """A text as a label's value: at most 63 characters, and a letter or digit at both ends."""
+    """Return a text as a label's value: at most 63 characters, and a letter or digit at both ends."""
     return re.sub(r" +", "-", NOT_ALLOWED.sub("", text).strip())[:63].strip("-_.")
 
 
@@ -78,7 +78,7 @@ def family(compute: Tuple[int, int]) -> str:
 
 
 def build(gpus: List[LabelledGpu], cuda: str, machine: str, mode: str, sharing: Sharing) -> Dict[str, str]:
-    """The labels. ``cuda``: version of the driver's CUDA, "" where it is unknown."""
+    """Return the labels. ``cuda``: version of the driver's CUDA, "" where it is unknown."""
     last = gpus[-1]
     driver = last.driver.split(".") + [""]
     shared = sharing.strategy != "none"

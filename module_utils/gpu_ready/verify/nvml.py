@@ -151,7 +151,10 @@ def query(host: Host, timeout: float = TIMEOUT, python: Optional[str] = None) ->
 
 
 def query_persistence(host: Host) -> Optional[Dict[str, str]]:
-    """Persistence mode ("Enabled", "Disabled", "[N/A]") by UUID, of this host; None where nvidia-smi has no answer."""
+    """Return the persistence mode ("Enabled", "Disabled", "[N/A]") by UUID, of this host.
+
+    None where nvidia-smi has no answer.
+    """
     answer = host.run(["nvidia-smi", "--query-gpu=uuid,persistence_mode", "--format=csv,noheader"], timeout=TIMEOUT)
     found = dict(re.findall(r"(?m)^(GPU-[\w-]+), (\S+)\s*$", answer.out))
     return found if found and answer.rc in (0, 14) else None

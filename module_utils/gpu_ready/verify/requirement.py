@@ -19,7 +19,7 @@ HINT = "install a newer driver, use an image of an older CUDA, or set NVIDIA_DIS
 
 
 def query_environment(host: Host, engine: str, image: str) -> Dict[str, str]:
-    """Environment variables of a local image; none for ``ctr``, which does not print them."""
+    """Return environment variables of a local image; none for ``ctr``, which does not print them."""
     if engine in engines.OF_CONTAINERD:
         return {}
     name = engines.image_name(engine, image)
@@ -38,7 +38,7 @@ def parse_environment(text: str) -> Dict[str, str]:
 
 
 def requirements(variables: Mapping[str, str]) -> List[str]:
-    """Expressions that must all be met; old CUDA images state their version only."""
+    """Return expressions that must all be met; old CUDA images state their version only."""
     if variables.get("NVIDIA_DISABLE_REQUIRE", "").lower() in ("1", "true", "t"):
         return []
     found = [value for name, value in sorted(variables.items()) if name.startswith("NVIDIA_REQUIRE_") and value.strip()]
@@ -48,7 +48,7 @@ def requirements(variables: Mapping[str, str]) -> List[str]:
 
 
 def condition_met(condition: str, known: Mapping[str, str]) -> Optional[bool]:
-    """None if the subject of the condition is unknown."""
+    """Return None if the subject of the condition is unknown."""
     match = CONDITION.match(condition.strip())
     if match is None or match.group(1) not in known:
         return None
@@ -59,7 +59,7 @@ def condition_met(condition: str, known: Mapping[str, str]) -> Optional[bool]:
 
 
 def expression_met(expression: str, known: Mapping[str, str]) -> Optional[bool]:
-    """True if one alternative is met; None if none is, but one is undecided."""
+    """Return True if one alternative is met; None if none is, but one is undecided."""
     answers = []
     for alternative in expression.split():
         parts = [condition_met(condition, known) for condition in alternative.split(",")]
@@ -68,7 +68,7 @@ def expression_met(expression: str, known: Mapping[str, str]) -> Optional[bool]:
 
 
 def driver_cuda(driver: str) -> Optional[str]:
-    """CUDA version of a driver's libcuda, by its branch."""
+    """Return CUDA version of a driver's libcuda, by its branch."""
     branch = catalog.branch(int(driver.split(".")[0])) if driver.split(".")[0].isdigit() else None
     return branch.cuda if branch else None
 

@@ -126,7 +126,7 @@ def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Ev
 
 
 def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: float) -> VerifiedFacts:
-    """The outcome with the state of the host to which it applies."""
+    """Return the outcome with the state of the host to which it applies."""
     facts = evidence.facts
     return VerifiedFacts(
         ok=verdict.ok,
@@ -164,7 +164,7 @@ def write_record(record: VerifiedFacts, path: str = verified.PATH) -> None:
 
 
 def report_entry(done: Verification) -> Dict[str, object]:
-    """The part ``verify`` of a host in the report, as JSON."""
+    """Return the part ``verify`` of a host in the report, as JSON."""
     container = done.container
     return {
         "ok": done.verdict.ok,
@@ -177,7 +177,7 @@ def report_entry(done: Verification) -> Dict[str, object]:
 
 
 def report_row(done: Verification) -> Dict[str, Optional[str]]:
-    """Columns of the report that are known better now than when the plan was made."""
+    """Return columns of the report that are known better now than when the plan was made."""
     facts = done.evidence.facts
     disk, loaded = facts.driver.on_disk, facts.driver.loaded
     return {

@@ -51,7 +51,7 @@ def judge_evidence(evidence: Evidence) -> Verdict:
 
 
 def container_label(engine: str) -> str:
-    """How names of checks refer to a container of an engine."""
+    """Return how names of checks refer to a container of an engine."""
     return "container" if engine == engines.DOCKER else engine + "_container"
 
 
@@ -276,7 +276,7 @@ def check_requirement(evidence: Evidence, engine: str) -> List[Check]:
 
 
 def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Check]:
-    """A container sees the selected GPUs, each with the UUID and name that the host sees."""
+    """Return a container sees the selected GPUs, each with the UUID and name that the host sees."""
     answer, place = evidence.containers.get(engine), container_label(engine)
     if answer is None:
         found = NOT_RUN
@@ -319,7 +319,7 @@ def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Ch
 
 
 def check_persistence(evidence: Evidence) -> List[Check]:
-    """Persistence mode is on for all GPUs; the daemon may run without it."""
+    """Return the persistence mode is on for all GPUs; the daemon may run without it."""
     modes = evidence.persistence
     if not evidence.expect.persistence or not evidence.nvml.usable:
         return []

@@ -64,13 +64,13 @@ class ConfigError(GpuReadyError, ValueError):
 
 
 def parse_version(text: str) -> Optional[Tuple[int, ...]]:
-    """Version in a package's version or the output of ``containerd --version``."""
+    """Return the version in a package's version or the output of ``containerd --version``."""
     match = re.search(r"(?:^|[\s:v])(\d+)\.(\d+)(?:\.(\d+))?", text)
     return tuple(int(part or 0) for part in match.groups()) if match else None
 
 
 def config_path(unit_texts: List[str]) -> str:
-    """The file that the service reads: named by the last ExecStart with ``--config``, else the default."""
+    """Return the file that the service reads: named by the last ExecStart with ``--config``, else the default."""
     found = MAIN
     for text in unit_texts:
         for line in re.findall(r"(?m)^\s*ExecStart\s*=(.*)$", text):
@@ -80,7 +80,7 @@ def config_path(unit_texts: List[str]) -> str:
 
 
 def keeps_containers(unit_texts: List[str]) -> bool:
-    """True if containers survive a restart of the service, which then stops its main process only."""
+    """Return True if containers survive a restart of the service, which then stops its main process only."""
     modes = [mode for text in unit_texts for mode in re.findall(r"(?m)^\s*KillMode\s*=\s*(\S+)", text)]
     return bool(modes) and modes[-1] in ("process", "mixed", "none")
 
@@ -105,7 +105,7 @@ def is_imported(main: ConfigFile, path: str) -> bool:
 
 
 def matches_import(path: str, pattern: str) -> bool:
-    """True if a pattern of ``imports`` matches a file; a star does not match a slash."""
+    """Return True if a pattern of ``imports`` matches a file; a star does not match a slash."""
     same = posixpath.dirname(path) == posixpath.dirname(pattern)
     return same and fnmatch.fnmatchcase(posixpath.basename(path), posixpath.basename(pattern))
 

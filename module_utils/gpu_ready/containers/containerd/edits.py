@@ -57,7 +57,7 @@ def file_format(file: ConfigFile) -> int:
 
 
 def cri_table(file: ConfigFile) -> Optional[Dict[str, Any]]:
-    """The table of the CRI plugin in a file, under the plugin's name in the format of that file."""
+    """Return the table of the CRI plugin in a file, under the plugin's name in the format of that file."""
     plugins = parse_file(file).get("plugins")
     number = file_format(file)
     for name in _CRI if number < 2 else (PLUGINS[min(number, 3)],):
@@ -68,7 +68,7 @@ def cri_table(file: ConfigFile) -> Optional[Dict[str, Any]]:
 
 
 def effective_table(engine: Tuple[int, ...], files: List[ConfigFile]) -> Dict[str, Any]:
-    """The CRI plugin's table as containerd merges it from the files, without its built-in defaults."""
+    """Return the CRI plugin's table as containerd merges it from the files, without its built-in defaults."""
     found = {}  # type: Dict[str, Any]
     for file in files:
         table = cri_table(file)
@@ -86,7 +86,7 @@ def merge_tables(old: Dict[str, Any], new: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def required_keys(engine: Tuple[int, ...], current: Dict[str, Any], mode: str, default: bool) -> KeyValues:
-    """Keys below the CRI plugin's table that a mode needs, given the current content of that table."""
+    """Return keys below the CRI plugin's table that a mode needs, given the current content of that table."""
     if mode != "toolkit":
         directories = current.get("cdi_spec_dirs")
         required = []  # type: KeyValues
@@ -156,7 +156,7 @@ def check_supported(engine: Tuple[int, ...], files: List[ConfigFile], mode: str)
 def plan_edits(
     engine: Tuple[int, ...], files: List[ConfigFile], mode: str, default: bool, recorded: KeyValues
 ) -> ContainerdChange:
-    """Edits that configure the CRI plugin for a mode; none if it is configured already. Raises ConfigError.
+    """Return edits that configure the CRI plugin for a mode; none if it is configured already. Raises ConfigError.
 
     ``recorded``: keys of config.toml that gpu-ready set, with their previous value; the mode may no longer need all.
     """
@@ -206,7 +206,7 @@ def _set_keys(file: ConfigFile, required: KeyValues) -> Tuple[str, KeyValues]:
 def _edit_drop_in(
     engine: Tuple[int, ...], files: List[ConfigFile], mode: str, default: bool, recorded: KeyValues
 ) -> ContainerdChange:
-    """Edits of the drop-in file, and of ``imports`` in config.toml if they do not include it."""
+    """Return edits of the drop-in file, and of ``imports`` in config.toml if they do not include it."""
     main = files[0]
     drop_in = next((file.text for file in files if file.path == DROP_IN), None)
     others = [file for file in files if file.path != DROP_IN]
@@ -239,7 +239,10 @@ def _edit_drop_in(
         order = import_patterns(main) + [DROP_IN]
 
         def position(path: str) -> Tuple[int, str]:
-            """When containerd reads a file: by the entry of ``imports``, then by name; imports of imports come last."""
+            """Return when containerd reads a file.
+
+            By the entry of ``imports``, then by name; imports of imports come last.
+            """
             found = [number for number, pattern in enumerate(order) if matches_import(path, pattern)]
             return (found + [len(order)])[0], path
 
@@ -260,7 +263,7 @@ def _edit_drop_in(
 def plan_removal(
     files: List[ConfigFile], before: Optional[str], after: Optional[str], recorded: KeyValues
 ) -> ContainerdChange:
-    """Edits that remove all our keys. Raises ConfigError.
+    """Return edits that remove all our keys. Raises ConfigError.
 
     ``before`` and ``after``: config.toml before and after gpu-ready, as recorded in the manifest.
     """
@@ -274,7 +277,7 @@ def plan_removal(
 def _revert_main_file(
     files: List[ConfigFile], before: Optional[str], after: Optional[str], recorded: KeyValues
 ) -> List[FileEdit]:
-    """The edit that removes these keys from config.toml."""
+    """Return the edit that removes these keys from config.toml."""
     main = files[0] if files else None
     if main is None or main.text is None or not recorded:
         return []

@@ -61,7 +61,7 @@ def write(host: Host, change: ContainerdChange, main: str, state_dir: str = mani
 
 
 def _validate(host: Host, change: ContainerdChange, main: str) -> Optional[str]:
-    """Containerd's message about the files as they are now, None if it accepts them."""
+    """Return containerd's message about the files as they are now, None if it accepts them."""
     program = host.which("containerd")
     answer = host.run([program or "containerd", "--config", main, "config", "dump"], timeout=30.0)
     if answer.rc != 0:
@@ -91,7 +91,7 @@ def _back_up(path: str, state_dir: str) -> None:
 
 
 def revert_edits(host: Host, recorded: Dict[str, Dict[str, Any]]) -> List[FileEdit]:
-    """Edits that remove our keys, by the manifest. Raises TomlError for a file that is no longer valid TOML."""
+    """Return edits that remove our keys, by the manifest. Raises TomlError for a file that is no longer valid TOML."""
     found = []
     for main, entry in sorted(recorded.get("containerd", {}).items()):
         text = host.read(main)
@@ -104,7 +104,7 @@ def revert_edits(host: Host, recorded: Dict[str, Dict[str, Any]]) -> List[FileEd
 
 
 def reverted_keys(text: Optional[str], recorded: KeyValues) -> List[List[str]]:
-    """Recorded keys that have their previous value again; if they change later, somebody else changed them."""
+    """Return recorded keys that have their previous value again; if they change later, somebody else changed them."""
     value = toml.parse(text).value
     return [list(path) for path, old in recorded if toml.get_value(value, path) == old]
 

@@ -175,7 +175,7 @@ class _Reader:
         return existing, names, array
 
     def parent(self, table: Dict[str, Any], name: str, start: int) -> Dict[str, Any]:
-        """The parent table of a header, created if it is missing."""
+        """Return the parent table of a header, created if it is missing."""
         if name not in table:
             table[name] = {}
             self.kinds[id(table[name])] = _PARENT
@@ -386,7 +386,7 @@ def _date(match: "re.Match[str]") -> Any:
 
 
 def dotted(path: Path) -> str:
-    """A path in TOML's notation: ``plugins."io.containerd.grpc.v1.cri".containerd``."""
+    """Return a path in TOML's notation: ``plugins."io.containerd.grpc.v1.cri".containerd``."""
     return ".".join(name if _BARE.match(name) and _BARE.sub("", name, 1) == "" else quote(name) for name in path)
 
 
@@ -402,7 +402,7 @@ def quote(text: str) -> str:
 
 
 def format_value(value: Any) -> str:
-    """TOML text of a string, boolean, integer, or a list of those."""
+    """Return TOML text of a string, boolean, integer, or a list of those."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -411,7 +411,7 @@ def format_value(value: Any) -> str:
 
 
 def set_value(text: Optional[str], path: Path, value: Any) -> str:
-    """The text with ``value`` at ``path``. Raises TomlError where a parent is not an ordinary table."""
+    """Return the text with ``value`` at ``path``. Raises TomlError where a parent is not an ordinary table."""
     document = parse(text)
     text = document.text
     if get_value(document.value, path) == value and type(get_value(document.value, path)) is type(value):
@@ -447,7 +447,7 @@ def set_value(text: Optional[str], path: Path, value: Any) -> str:
 
 
 def remove_key(text: str, path: Path) -> str:
-    """The text without a key and without the headers of parent tables that become empty."""
+    """Return the text without a key and without the headers of parent tables that become empty."""
     existing = [key for key in parse(text).keys if key.path == path]
     if not existing:
         return text

@@ -86,7 +86,7 @@ def format_like(value: Dict[str, Any], document: Document) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Name the JSON type of a value with its article, for messages."""
+    """Return the name the JSON type of a value with its article, for messages."""
     if isinstance(value, bool):
         return "a boolean"
     names = {type(None): "null", dict: "an object", list: "a list", str: "a string"}
@@ -112,7 +112,7 @@ def _parse_int(literal: str) -> int:
 
 
 def _find_number(text: str, literal: str) -> Tuple[int, int]:
-    """Line and column of a number, not counting the same characters inside a string."""
+    """Return the line and column of a number, not counting the same characters inside a string."""
     start = 0
     for match in re.finditer(r'"(?:[^"\\]|\\.)*"|' + re.escape(literal), text):
         if not match.group(0).startswith('"'):

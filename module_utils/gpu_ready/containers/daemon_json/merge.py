@@ -61,7 +61,7 @@ class DaemonJsonChange(NamedTuple):
 
 
 def activation(keys: Iterable[str]) -> str:
-    """What dockerd needs after these keys (dotted, as in :attr:`DaemonJsonChange.keys`) have changed."""
+    """Return what dockerd needs after these keys (dotted, as in :attr:`DaemonJsonChange.keys`) have changed."""
     tops = {key.split(".", 1)[0] for key in keys}
     if not tops:
         return "none"
@@ -69,7 +69,7 @@ def activation(keys: Iterable[str]) -> str:
 
 
 def same_value(path: Path, have: Any, want: Any) -> bool:
-    """True if both values mean the same to docker at this path (an absolute program path equals a bare name)."""
+    """Return True if both values mean the same to docker at this path (an absolute program path equals a bare name)."""
     if isinstance(have, bool) != isinstance(want, bool):
         return False
     if len(path) == 3 and path[0] == "runtimes" and path[2] == "path" and isinstance(have, str):
@@ -90,7 +90,7 @@ def same_value(path: Path, have: Any, want: Any) -> bool:
 
 
 def _normalize_runtime(runtime: Dict[str, Any]) -> Dict[str, Any]:
-    """A runtime with its arguments under docker's own key, and without empty ones."""
+    """Return a runtime with its arguments under docker's own key, and without empty ones."""
     plain = {key: value for key, value in runtime.items() if key not in ("args", "runtimeArgs")}
     arguments = runtime.get("runtimeArgs", runtime.get("args"))
     if arguments:
@@ -234,7 +234,7 @@ def changed_keys(text: Optional[str], after: Optional[str]) -> List[str]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Equality of JSON values; unlike ``==`` it distinguishes 1, true and 1.0."""
+    """Return whether two JSON values are equal; unlike ``==`` it distinguishes 1, true and 1.0."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

@@ -64,7 +64,7 @@ def fetch_archive(install: CudnnInstall, directory: str, limits: DownloadLimits)
 
 
 def _fetch_given(install: CudnnInstall, directory: str, limits: DownloadLimits) -> FetchedArchive:
-    """The operator's archive. One from a server needs a checksum, for one on this host it is optional."""
+    """Return the operator's archive. One from a server needs a checksum, for one on this host it is optional."""
     source = install.archive_url
     named = os.path.basename(source)
     if "://" not in source:

@@ -50,7 +50,7 @@ class _StagedFile(NamedTuple):
 
 
 def read_record(toolkit: str, paths: CudnnPaths) -> Optional[cudnn.CudnnRecord]:
-    """Our record of a toolkit's cuDNN; from the manifest, as incomplete, if the file is missing or damaged."""
+    """Return our record of a toolkit's cuDNN; from the manifest, as incomplete, if the file is missing or damaged."""
     try:
         with open(cudnn.record_path(toolkit, paths.records), encoding="utf-8", errors="replace") as handle:
             record = cudnn.parse_record(handle.read())
@@ -61,7 +61,7 @@ def read_record(toolkit: str, paths: CudnnPaths) -> Optional[cudnn.CudnnRecord]:
 
 
 def is_installed(install: CudnnInstall, paths: CudnnPaths) -> bool:
-    """True if a completed run installed this version and its files exist."""
+    """Return True if a completed run installed this version and its files exist."""
     record = read_record(install.cuda, paths)
     if record is None or not record.complete or record.origin != install.origin:
         return False
@@ -77,13 +77,13 @@ def _exists(path: str, content: str) -> bool:
 
 
 def _is_ours(path: str, content: str) -> bool:
-    """True if a file is unchanged since it was installed."""
+    """Return True if a file is unchanged since it was installed."""
     return _exists(path, content) and (content.startswith("link:") or files.checksum(path) == content)
 
 
 @contextlib.contextmanager
 def archive_directory(paths: CudnnPaths) -> Iterator[str]:
-    """A temporary directory for archives, locked against other runs; deletes what a killed run left."""
+    """Yield a temporary directory for archives, locked against other runs; deletes what a killed run left."""
     os.makedirs(paths.records, mode=0o755, exist_ok=True)
     with hold_lock("cudnn"):
         work_directories.delete_leftover_directories(paths.records, ARCHIVES)
@@ -195,7 +195,7 @@ def _is_toolkit(root: str) -> bool:
 
 
 def _linker_file(paths: CudnnPaths, libraries: str) -> Dict[str, bytes]:
-    """A file with the default toolkit's libraries for the dynamic linker, {} if another one lists them.
+    """Return a file with the default toolkit's libraries for the dynamic linker, {} if another one lists them.
 
     NVIDIA's packages and installers write their own. Only the default: the libraries of two toolkits have equal names.
     """
@@ -207,7 +207,7 @@ def _linker_file(paths: CudnnPaths, libraries: str) -> Dict[str, bytes]:
 
 
 def linker_directories(path: str, without: str = "") -> List[str]:
-    """Directories in ldconfig's configuration and the files that it includes, except in the file ``without``."""
+    """Return directories in ldconfig's configuration and the files that it includes, except in the file ``without``."""
     found: List[str] = []
     todo, seen = [path], {without}
     while todo:
@@ -313,7 +313,10 @@ def _unpack(archive: FetchedArchive, staging: str, libraries: str, headers: str,
 
 
 def _safe_parts(member: tarfile.TarInfo, url: str) -> List[str]:
-    """Parts of a member's path; raises CudnnError for a path or a link's target outside of the archive's directory."""
+    """Return parts of a member's path.
+
+    Raises CudnnError for a path or a link's target outside of the archive's directory.
+    """
     parts = [part for part in member.name.split("/") if part not in ("", ".")]
     if member.name.startswith("/") or ".." in parts:
         raise CudnnError(
@@ -331,7 +334,7 @@ def _safe_parts(member: tarfile.TarInfo, url: str) -> List[str]:
 
 
 def _find_version(archive: FetchedArchive, staged: List[_StagedFile]) -> str:
-    """The full version; the header in the archive must match the expected version."""
+    """Return the full version; the header in the archive must match the expected version."""
     header = None
     for item in staged:
         if HEADERS.match(os.path.basename(item.target)) and not item.content.startswith("link:"):

@@ -55,7 +55,7 @@ class CudnnRecord(NamedTuple):
 
 
 def parse_header(text: str) -> Optional[str]:
-    """The version ("9.10.2") in cudnn_version.h (cudnn.h before 8), None if one of the three numbers is missing."""
+    """Return the version ("9.10.2") in cudnn_version.h (cudnn.h before 8), None if a number is missing."""
     found = dict(_DEFINE.findall(text))
     if len(found) != 3:
         return None
@@ -63,12 +63,12 @@ def parse_header(text: str) -> Optional[str]:
 
 
 def release(version: str) -> str:
-    """The three numbers of the header, from a full version ("9.10.2.21" -> "9.10.2")."""
+    """Return the three numbers of the header, from a full version ("9.10.2.21" -> "9.10.2")."""
     return ".".join(version.split(".")[:3])
 
 
 def parse_archive_name(name: str) -> Optional[ArchiveName]:
-    """None for a name that is not NVIDIA's.
+    """Return None for a name that is not NVIDIA's.
 
     Up to 8.2 ``cudnn-8.0-linux-x64-v6.0.tgz``, then ``cudnn-linux-x86_64-8.9.7.29_cuda12-archive.tar.xz``.
     """
@@ -82,7 +82,10 @@ def parse_archive_name(name: str) -> Optional[ArchiveName]:
 
 
 def supports_toolkit(cuda: str, toolkit: str) -> bool:
-    """True if an archive for ``cuda`` works with a toolkit: of its major version since 11, else of its version."""
+    """Return True if an archive for ``cuda`` works with a toolkit.
+
+    Of its major version since 11, else of its version.
+    """
     major = cuda.split(".")[0]
     return major == toolkit.split(".")[0] and (int(major) >= 11 or cuda in (major, toolkit))
 
@@ -93,7 +96,7 @@ def archive_origin(archive: str, sha256: str) -> str:
 
 
 def find_packages(installed: Dict[str, str]) -> List[CudnnPackage]:
-    """CuDNN's packages among the installed ones (name: version as the package manager writes it)."""
+    """Return CuDNN's packages among the installed ones (name: version as the package manager writes it)."""
     found = []
     for name, version in sorted(installed.items()):
         parts = _PACKAGE.match(name)
@@ -111,18 +114,18 @@ def packaged_version(installed: Iterable[CudnnPackage], toolkit: str) -> Optiona
 
 
 def manifest_path(version: str) -> str:
-    """File name of the redist manifest: four numbers up to 8.x, three since 9."""
+    """Return the file name of the redist manifest: four numbers up to 8.x, three since 9."""
     name = version if int(version.split(".")[0]) < 9 else release(version)
     return "redistrib_%s.json" % name
 
 
 def manifest_variant(cuda: str) -> str:
-    """Variant in the manifest for a CUDA toolkit ("12.9" -> "cuda12")."""
+    """Return the variant in the manifest for a CUDA toolkit ("12.9" -> "cuda12")."""
     return "cuda" + cuda.split(".")[0]
 
 
 def is_version(found: Optional[str], requested: str) -> bool:
-    """True if ``found`` matches the requested version; any 9.10.2.x matches "9.10.2"."""
+    """Return True if ``found`` matches the requested version; any 9.10.2.x matches "9.10.2"."""
     return found is not None and (found == requested or found.startswith(requested + "."))
 
 
@@ -131,7 +134,7 @@ def record_path(cuda: str, directory: str = RECORDS) -> str:
 
 
 def parse_record(text: str) -> Optional[CudnnRecord]:
-    """None for a damaged record; the manifest has the files too."""
+    """Return None for a damaged record; the manifest has the files too."""
     try:
         value = parse_json(text)
     except ValueError:

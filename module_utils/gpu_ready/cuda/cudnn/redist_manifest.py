@@ -17,7 +17,7 @@ class RedistArchive(NamedTuple):
 
 
 def parse_manifest(text: str, variant: str, url: str, platform: str = "linux-x86_64") -> RedistArchive:
-    """The archive for a variant; ``url`` names the manifest in the error. Raises CudnnError."""
+    """Return the archive for a variant; ``url`` names the manifest in the error. Raises CudnnError."""
     try:
         value = parse_json(text)
     except (ValueError, RecursionError) as error:

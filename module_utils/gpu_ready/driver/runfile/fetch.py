@@ -55,7 +55,7 @@ class RunfileLimits(NamedTuple):
 
 @contextlib.contextmanager
 def work_directory(needed: int = 0) -> Iterator[str]:
-    """A temporary directory with ``needed`` bytes free, on a file system without noexec."""
+    """Yield a temporary directory with ``needed`` bytes free, on a file system without noexec."""
     os.makedirs(WORK_DIRECTORIES[0], mode=0o755, exist_ok=True)
     with hold_lock("runfile"):
         for root in WORK_DIRECTORIES + EARLIER_DIRECTORIES:
@@ -72,7 +72,7 @@ def work_directory(needed: int = 0) -> Iterator[str]:
 
 
 def choose_work_directory(needed: int) -> str:
-    """The first directory with ``needed`` bytes free on a file system without noexec."""
+    """Return the first directory with ``needed`` bytes free on a file system without noexec."""
     tried = []
     for root in WORK_DIRECTORIES:
         if not os.path.isdir(root):
@@ -107,14 +107,14 @@ def check_free_space(directory: str, needed: int, location: str) -> None:
 def fetch_driver_installer(
     source: InstallerSource, spec: DriverSpec, architecture: str, directory: str, limits: RunfileLimits
 ) -> str:
-    """Path of the verified installer of the requested version on this host."""
+    """Return the path of the verified installer of the requested version on this host."""
     path = fetch_file(source, directory, limits)
     check_installer(path, source.location, spec.version, architecture)
     return path
 
 
 def fetch_file(source: InstallerSource, directory: str, limits: RunfileLimits, unpacked: int = UNPACKED) -> str:
-    """Path of a verified file on this host; a URL is downloaded to ``directory``.
+    """Return the path of a verified file on this host; a URL is downloaded to ``directory``.
 
     ``unpacked``: further space that the file will need there, in multiples of its size.
     """
@@ -160,7 +160,7 @@ def expected_checksum(source: InstallerSource, name: str, directory: str, limits
 
 
 def parse_checksum(text: str, name: str, digits: int = 64) -> Optional[str]:
-    """Checksum of a file in a list: lines "HEX  NAME", or the number alone."""
+    """Return the checksum of a file in a list: lines "HEX  NAME", or the number alone."""
     form = r"^([0-9a-fA-F]{%d})(?:\s+[*]?(\S+))?\s*$" % digits
     rows = [re.match(form, line.strip()) for line in text.splitlines()]
     named = [row.group(1).lower() for row in rows if row and (row.group(2) or name).rpartition("/")[2] == name]
@@ -168,7 +168,7 @@ def parse_checksum(text: str, name: str, digits: int = 64) -> Optional[str]:
 
 
 def parse_head(text: str) -> Optional[Tuple[str, str]]:
-    """Architecture and version in the script before the archive, None for another kind of file."""
+    """Return architecture and version in the script before the archive, None for another kind of file."""
     if not text.startswith("#!"):
         return None
     match = re.search(r"\bLinux-(x86_64|aarch64|x86)[ -](\d{2,4}\.\d+(?:\.\d+)?)\b", text)

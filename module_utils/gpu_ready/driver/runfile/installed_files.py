@@ -27,12 +27,12 @@ def installed_version(host: Host) -> Optional[str]:
 
 
 def find_uninstaller(host: Host) -> Optional[str]:
-    """The uninstaller of a .run driver; packages ship neither file."""
+    """Return the uninstaller of a .run driver; packages ship neither file."""
     return next((path for path in UNINSTALLERS if host.exists(path)), None)
 
 
 def library_paths(host: Host) -> List[str]:
-    """Paths of the driver's management and CUDA libraries, whoever installed them."""
+    """Return paths of the driver's management and CUDA libraries, whoever installed them."""
     return [
         "%s/%s" % (directory, name)
         for directory in library_directories(host.uname()[1])
@@ -42,5 +42,5 @@ def library_paths(host: Host) -> List[str]:
 
 
 def is_interrupted(host: Host, state_dir: str = manifest.DIRECTORY) -> bool:
-    """True if a run of the installer was interrupted, so that its files may be incomplete."""
+    """Return True if a run of the installer was interrupted, so that its files may be incomplete."""
     return host.exists(os.path.join(state_dir, PENDING))

@@ -16,7 +16,7 @@ _CONSEQUENCE = re.compile(r"Installation has failed|Please see the log entries|r
 
 
 def error_lines(text: str, limit: int = 4) -> List[str]:
-    """The first lines of a log that report an error, shortened; not the installer's closing line."""
+    """Return the first lines of a log that report an error, shortened; not the installer's closing line."""
     found = []
     for line in text.splitlines():
         if _ERROR_LINE.search(line) and not _CONSEQUENCE.search(line):
@@ -51,5 +51,5 @@ def explain_failure(log: str, output: str, causes: Optional[List[Tuple[str, str,
 
 
 def format_explanation(found: Explanation, log: str = "") -> str:
-    """Cause, the lines that report it, where the whole log is, remedy."""
+    """Return the cause, the lines that report it, where the whole log is, remedy."""
     return format_failure(found.cause, found.detail, log, found.remedy)

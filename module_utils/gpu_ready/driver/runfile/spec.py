@@ -36,12 +36,12 @@ class DriverSpec(NamedTuple):
 
 
 def is_older(version: str, release: Tuple[int, ...]) -> bool:
-    """True for "535.309.01" and (545, 23)."""
+    """Return True for "535.309.01" and (545, 23)."""
     return versions.parse(version) < release
 
 
 def installer_options(spec: DriverSpec, running: str, directory: str) -> List[str]:
-    """Arguments of a silent run; ``running`` is the running kernel, ``directory`` holds temporary files.
+    """Return arguments of a silent run; ``running`` is the running kernel, ``directory`` holds temporary files.
 
     Where the release allows it, the module is not loaded and a driver in use is ignored: loading the driver is a step
     of its own. nouveau is ignored as well: our blacklist disables it from the next boot on.
@@ -67,6 +67,6 @@ def installer_options(spec: DriverSpec, running: str, directory: str) -> List[st
 
 
 def module_options(spec: DriverSpec, running: str, directory: str, kernel: str) -> List[str]:
-    """Arguments of a run that only builds the modules for another kernel, on hosts without DKMS."""
+    """Return arguments of a run that only builds the modules for another kernel, on hosts without DKMS."""
     only = "--kernel-module-only" if is_older(spec.version, OPEN_MODULES) else "--kernel-modules-only"
     return installer_options(spec._replace(kernels=[running]), running, directory) + [only, "--kernel-name=" + kernel]

@@ -14,7 +14,7 @@ TOOLS = ("cc", "make", "ld")
 
 
 def missing_parts(host: Host, spec: DriverSpec, state_dir: str = manifest.DIRECTORY) -> List[str]:
-    """What is missing for a requested driver, for messages; [] if nothing is."""
+    """Return what is missing for a requested driver, for messages; [] if nothing is."""
     installed = installed_files.installed_version(host)
     if installed != spec.version:
         return ["the .run driver " + spec.version + (" in place of " + installed if installed else "")]
@@ -25,7 +25,7 @@ def missing_parts(host: Host, spec: DriverSpec, state_dir: str = manifest.DIRECT
 
 
 def module_differences(host: Host, spec: DriverSpec, kernel: str) -> List[str]:
-    """How the module that modprobe would load into a kernel differs from the requested one, for messages."""
+    """Return how the module that modprobe would load into a kernel differs from the requested one, for messages."""
     info = nvrm_version.read_modinfo(host.run(["modinfo", "-k", kernel, "nvidia"]).out)
     if info.version is None:
         return ["the module for " + kernel]
@@ -37,7 +37,7 @@ def module_differences(host: Host, spec: DriverSpec, kernel: str) -> List[str]:
 
 
 def kernels_to_build(host: Host, spec: DriverSpec, state_dir: str = manifest.DIRECTORY) -> List[str]:
-    """Kernels for which DKMS can build the modules of the installed driver; [] if the installer must run."""
+    """Return kernels for which DKMS can build the modules of the installed driver; [] if the installer must run."""
     absent = [
         kernel for kernel in spec.kernels if module_differences(host, spec, kernel) == ["the module for " + kernel]
     ]
@@ -49,7 +49,7 @@ def kernels_to_build(host: Host, spec: DriverSpec, state_dir: str = manifest.DIR
 
 
 def driver_packages(host: Host, kernels: List[str]) -> Dict[str, str]:
-    """Packages that own files of a driver, each with one of these files."""
+    """Return packages that own files of a driver, each with one of these files."""
     paths = [
         path for path in ("/usr/bin/nvidia-smi", installed_files.UNINSTALLERS[0]) if host.exists(path)
     ] + installed_files.library_paths(host)

@@ -30,7 +30,7 @@ def installer_path(version: str, store: str = STORE) -> str:
 
 
 def find_installer(version: str, sha256: str = "", store: str = STORE) -> Optional[InstallerSource]:
-    """The stored installer of a version; None if there is none or it has another checksum."""
+    """Return the stored installer of a version; None if there is none or it has another checksum."""
     file = installer_path(version, store)
     try:
         with open(file + CHECKSUM_SUFFIX, encoding="ascii") as handle:

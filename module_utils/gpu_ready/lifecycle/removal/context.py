@@ -32,7 +32,7 @@ class Action(NamedTuple):
 
 
 def restored(entry: Dict[str, Any]) -> Optional[bytes]:
-    """Content of a file before gpu-ready, None if it did not exist."""
+    """Return the content of a file before gpu-ready, None if it did not exist."""
     return None if entry.get("before") is None else base64.b64decode(entry["before"])
 
 
@@ -103,7 +103,7 @@ class Removal:
         return self._packages
 
     def docker_stays(self) -> bool:
-        """True if gpu-ready does not remove docker."""
+        """Return True if gpu-ready does not remove docker."""
         return not set(packages.GROUPS["docker"]) & set(self.packages.remove)
 
     def delete(self, path: str) -> None:

@@ -43,7 +43,7 @@ def unload_modules(removal: Removal, names: List[str]) -> None:
 
 
 def is_own_installer_driver(removal: Removal) -> bool:
-    """True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete.
+    """Return True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete.
 
     Earlier releases did not record the version: there the driver of the last verification counts as theirs.
     """

@@ -26,7 +26,7 @@ MANY_GPUS = 65
 
 
 def is_written_by_earlier_release(path: str, data: bytes) -> bool:
-    """True if a file is as the first release wrote it, without any other line."""
+    """Return True if a file is as the first release wrote it, without any other line."""
     if "/keyrings/" in path or path.endswith(".gpg"):
         return bool(openpgp.list_fingerprints(data))
     try:
@@ -43,7 +43,10 @@ def is_written_by_earlier_release(path: str, data: bytes) -> bool:
 
 
 def known_texts(path: str, text: str) -> "set[str]":
-    """Texts that gpu-ready writes to a path; ``text`` is the present one, which names the toolkit's directory."""
+    """Return texts that gpu-ready writes to a path.
+
+    ``text`` is the present one, which names the toolkit's directory.
+    """
     if path in profile.PATHS:
         found = re.search(r"/(\S+?)/bin[:\s\"]", text)
         return {profile.files("/" + found.group(1))[path]} if found else set()

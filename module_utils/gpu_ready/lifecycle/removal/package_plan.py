@@ -58,7 +58,7 @@ def find_removable(
 
 
 def find_foreign_changes(manager: Manager, names: List[str], ours: List[str]) -> List[str]:
-    """Packages beside ``ours`` that the removal of ``names`` would remove or install."""
+    """Return packages beside ``ours`` that the removal of ``names`` would remove or install."""
     simulation = manager.simulate(WHAT, manager.removal_command(names))
     # Of a package with two installed versions, the full name is recorded, and the short one is in the simulation.
     known = [name for name in simulation.remove if name in ours or [n for n in ours if n.startswith(name + "-")]]

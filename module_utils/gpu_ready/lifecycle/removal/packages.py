@@ -108,13 +108,13 @@ def purge_packages(removal: Removal, names: List[str]) -> None:
 
 
 def enabled_imex_packages(removal: Removal) -> List[str]:
-    """The recorded packages of IMEX, if it is enabled."""
+    """Return the recorded packages of IMEX, if it is enabled."""
     names = [name for name in removal.recorded["packages"] if name.startswith(IMEX)]
     return names if removal.host.exists(WANTS + IMEX + ".service") else []
 
 
 def find_module_sources(removal: Removal) -> List[str]:
-    """Directories with sources of a driver's module."""
+    """Return directories with sources of a driver's module."""
     return [
         "%s/%s" % (directory, name)
         for directory in MODULE_SOURCES
@@ -145,7 +145,7 @@ def find_accounts(removal: Removal) -> List[Action]:
 
 
 def owns_leftovers(removal: Removal, owners: Sequence[str]) -> bool:
-    """True if gpu-ready installed one of these packages and none of them stays."""
+    """Return True if gpu-ready installed one of these packages and none of them stays."""
     if not set(owners) & set(removal.recorded.get("packages", {})):
         return False
     installed = removal.manager.installed()

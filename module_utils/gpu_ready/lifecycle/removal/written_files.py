@@ -36,12 +36,12 @@ systemd read files with their own endings only.
 
 
 def is_merged(entry: Dict[str, Any]) -> bool:
-    """True for a file of the distribution in which gpu-ready enabled components or sections."""
+    """Return True for a file of the distribution in which gpu-ready enabled components or sections."""
     return entry.get("before") is not None and bool({"components", "sections"} & set(entry))
 
 
 def describe_edit(host: Host, path: str, entry: Dict[str, Any]) -> str:
-    """What somebody changed in a file after gpu-ready wrote it, "" where it is still as gpu-ready wrote it."""
+    """Return what somebody changed in a file after gpu-ready wrote it, "" where it is still as gpu-ready wrote it."""
     now = manifest.read_state(host, path)
     if "written" not in entry:
         data = host.read_bytes(path)
@@ -60,7 +60,7 @@ def describe_edit(host: Host, path: str, entry: Dict[str, Any]) -> str:
 
 
 def find_user(host: Host, keyring: str, deleted: List[str]) -> str:
-    """A list of package sources that is not deleted and names a keyring, "" where there is none."""
+    """Return a list of package sources that is not deleted and names a keyring, "" where there is none."""
     paths = [apt_sources.MAIN_FILE]
     for directory in (apt_sources.DIRECTORY, yum_repos.DIRECTORY):
         paths += [directory + "/" + name for name in host.listdir(directory) if not name.endswith(SAVED)]
@@ -68,7 +68,10 @@ def find_user(host: Host, keyring: str, deleted: List[str]) -> str:
 
 
 def reverted_content(path: str, entry: Dict[str, Any], now: Optional[bytes]) -> Optional[bytes]:
-    """A file without the changes of gpu-ready: its former content, or a source list without what was enabled in it."""
+    """Return a file without the changes of gpu-ready.
+
+    Its former content, or a source list without what was enabled in it.
+    """
     before = restored(entry)
     if before is None or not is_merged(entry):
         return before
@@ -111,7 +114,7 @@ def find_files(removal: Removal) -> List[Action]:
 
 
 def find_changed_files(removal: Removal) -> Dict[str, Optional[bytes]]:
-    """The content to give to each file that is not reverted yet, None to delete it, without those that are kept."""
+    """Return the content for each file that is not reverted yet, None to delete it, without files that are kept."""
     found = {}
     for path, entry in sorted(removal.recorded.get("files", {}).items()):
         now = removal.host.read_bytes(path)

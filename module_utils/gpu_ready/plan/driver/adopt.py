@@ -98,14 +98,14 @@ def exact_packages(facts: Facts, request: DriverRequest) -> Dict[str, str]:
 
 
 def is_sound(facts: Facts) -> bool:
-    """True if module and libraries have one version, of one origin, and no installer of them was cut off."""
+    """Return True if module and libraries have one version, of one origin, and no installer of them was cut off."""
     state = facts.driver
     assert state.on_disk
     return state.userspace == [state.on_disk.version] and state.origin != MIXED and not state.interrupted
 
 
 def is_requested(request: DriverRequest, origin: str, data: Distribution) -> bool:
-    """True if a driver of this origin may stay: none of another source is requested.
+    """Return True if a driver of this origin may stay: none of another source is requested.
 
     A driver that `auto` would not install does not stay where it may be replaced.
     """

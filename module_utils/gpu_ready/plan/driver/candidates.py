@@ -105,12 +105,12 @@ def pairs_of_host(gpus: List[GpuFacts], request: DriverRequest) -> Set[Pair]:
 
 
 def open_is_ready(branch: int, gpus: List[GpuFacts]) -> bool:
-    """True if the open module of a branch drives such gpus without a module option."""
+    """Return True if the open module of a branch drives such gpus without a module option."""
     return branch >= OPEN_FOR_ALL or not any(is_workstation_gpu(gpu.name) for gpu in gpus)
 
 
 def lesser_flavour(choice: Candidate, possible: Set[Pair], gpus: List[GpuFacts]) -> bool:
-    """True if a choice has the proprietary module although the open one of its branch drives the GPUs."""
+    """Return True if a choice has the proprietary module although the open one of its branch drives the GPUs."""
     open_possible = (choice.branch, OPEN) in possible and open_is_ready(choice.branch, gpus)
     return choice.flavour == PROPRIETARY and open_possible
 
@@ -123,7 +123,7 @@ def installed_pair(facts: Facts) -> Optional[Pair]:
 
 
 def is_workstation_gpu(name: str) -> bool:
-    """True for GeForce and workstation GPUs, which the early open modules did not drive."""
+    """Return True for GeForce and workstation GPUs, which the early open modules did not drive."""
     return any(word in name.upper() for word in ("GEFORCE", "QUADRO", "TITAN", "RTX"))
 
 
@@ -182,7 +182,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], 
 
 
 def keeps_kernel_packages(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
-    """True if the host has packages with modules for one kernel, and this driver has such packages too.
+    """Return True if the host has packages with modules for one kernel, and this driver has such packages too.
 
     A request for another branch is none for another kind of module: the host may have no compiler.
     """
@@ -194,7 +194,7 @@ def has_kernel_packages(facts: Facts) -> bool:
 
 
 def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
-    """True if a branch has ended and the installed driver, which is kept, came from another source."""
+    """Return True if a branch has ended and the installed driver, which is kept, came from another source."""
     return catalog.has_ended(candidate.branch) and candidate.source != facts.driver.origin
 
 
@@ -212,14 +212,17 @@ def recorded_candidate(request: DriverRequest, data: Distribution) -> Optional[C
 
 
 def has_flavour(branch: int, flavour: str) -> bool:
-    """True if a branch has a flavour of the kernel module. Unknown newer branches have those of the last known one."""
+    """Return True if a branch has a flavour of the kernel module.
+
+    Unknown newer branches have those of the last known one.
+    """
     last = catalog.branches()[-1]
     known = catalog.branch(branch) or (last if branch > last.number else None)
     return known is None or flavour in known.flavours
 
 
 def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> bool:
-    """True if a branch and flavour drive a GPU, by the limits of the catalog: the branch itself may be in no list.
+    """Return True if a branch and flavour drive a GPU by the limits of the catalog, even if no list has the branch.
 
     Of a GPU that the catalog does not know, the requested branch is trusted, or the newest one.
     """
@@ -238,7 +241,7 @@ def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:
 
 
 def fits_kernel(facts: Facts, data: Distribution, source: str, kind: str) -> bool:
-    """True if modules of a kind fit this host's kernel: some are compiled for the kernels of one vendor only."""
+    """Return True if modules of a kind fit this host's kernel: some are compiled for the kernels of one vendor only."""
     ids = driver_sources.source_entry(data, source, kind).get("ids")
     if ids and facts.base.os.id not in ids:
         return False
@@ -246,7 +249,10 @@ def fits_kernel(facts: Facts, data: Distribution, source: str, kind: str) -> boo
 
 
 def is_automatic_kind(data: Distribution, source: str, kind: str) -> bool:
-    """True if `auto` may choose a kind of kernel module: not one that NVIDIA compiled for one vendor's kernels."""
+    """Return True if `auto` may choose a kind of kernel module.
+
+    Not one that NVIDIA compiled for one vendor's kernels.
+    """
     return (
         kind == driver_sources.module_kinds(data, source)[0]
         or driver_sources.source_entry(data, source, kind).get("signed_by") != "nvidia"
@@ -254,7 +260,7 @@ def is_automatic_kind(data: Distribution, source: str, kind: str) -> bool:
 
 
 def is_versioned_by_kernel(data: Distribution, source: str, kind: str) -> bool:
-    """True if packages of a kind are named by the kernel, so that no driver version can be requested of them."""
+    """Return True if packages of a kind are named by the kernel, so that no driver version can be requested of them."""
     entry = driver_sources.source_entry(data, source, kind)
     return any(
         "{kernel}" in name for sets in (entry.get("packages") or {}).values() for one in sets.values() for name in one
@@ -267,7 +273,10 @@ def with_fabricmanager(facts: Facts, data: Distribution, source: str, pairs: Set
 
 
 def can_manage_switches(facts: Facts, data: Distribution, source: str, branch: int) -> bool:
-    """True if a source has what manages the NVSwitches of a host: Ubuntu's archive has no NVLink 5 subnet manager."""
+    """Return True if a source has what manages the NVSwitches of a host.
+
+    Ubuntu's archive has no NVLink 5 subnet manager.
+    """
     needed = ["fabricmanager"] if facts.base.nvswitches else []
     needed += ["subnet_manager"] if facts.base.umad else []
     return all(driver_sources.companion_package(data, source, what, branch) for what in needed)
@@ -299,7 +308,7 @@ def installed_kinds(facts: Facts, data: Distribution, candidate: Candidate) -> L
 
 
 def is_trusted(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
-    """True if the kernel would load the module: any without Secure Boot, else one with an enrolled signer."""
+    """Return True if the kernel would load the module: any without Secure Boot, else one with an enrolled signer."""
     boot = facts.base.secure_boot
     if not boot.on:
         return True

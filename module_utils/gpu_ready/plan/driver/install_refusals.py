@@ -73,7 +73,10 @@ def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribu
 
 
 def has_module_for_kernel(facts: Facts, picked: Candidate, data: Distribution) -> bool:
-    """True if a module can be had for the running kernel: for PREEMPT_RT only one that its source has compiled."""
+    """Return True if a module can be had for the running kernel.
+
+    For PREEMPT_RT only one that its source has compiled.
+    """
     kernel = facts.base.kernel.running
     compiled = driver_sources.has_modules_for(data, picked.source, picked.kind, kernel)
     return not catalog.is_realtime(kernel) if compiled is None else compiled

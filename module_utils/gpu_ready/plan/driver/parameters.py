@@ -62,7 +62,7 @@ def to_number(text: str) -> Optional[int]:
 
 
 def is_same(value: str, shown: str) -> bool:
-    """True if two values of a parameter mean the same; the driver shows strings in quotes."""
+    """Return True if two values of a parameter mean the same; the driver shows strings in quotes."""
     number = to_number(value)
     return value == shown.strip('"') if number is None else number == to_number(shown.strip('"'))
 
@@ -138,5 +138,8 @@ def parameter_refusals(facts: Facts, settings: Settings, driver: DriverChoice) -
 
 
 def outranks(path: str) -> bool:
-    """True if a file is the administrator's, or modprobe reads it after ours. Ours replaces the values of packages."""
+    """Return True if a file is the administrator's, or modprobe reads it after ours.
+
+    Ours replaces the values of packages.
+    """
     return not path.startswith(PACKAGED) or path.rpartition("/")[2] > PATH.rpartition("/")[2]

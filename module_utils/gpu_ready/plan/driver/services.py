@@ -179,7 +179,7 @@ def persistenced_package(settings: Settings, driver: DriverChoice, data: Distrib
 
 
 def must_wait(facts: Facts, driver: DriverChoice, name: str) -> bool:
-    """True while the daemon needs a start or another command, and containers with GPUs forbid it.
+    """Return True while the daemon needs a start or another command, and containers with GPUs forbid it.
 
     For both, systemd reads its units again. With systemd's cgroups, a container that docker gave its GPUs by a hook
     loses them then (NVIDIA's container toolkit, troubleshooting: "Failed to initialize NVML: Unknown Error").

@@ -161,7 +161,7 @@ def headers_packages(data: Distribution, kernel: str, installed: Dict[str, str])
 
 
 def package_of_kernel(names: List[str], kernel: str, installed: Dict[str, str]) -> str:
-    """Return the package that a kernel is from: an installed one, if there are several the one of its series (6.1)."""
+    """Return the package that a kernel is from: an installed one, preferably of its series (6.1)."""
     version_of = {name: installed.get(name + "-core") or installed.get(name) for name in names}
     found = [name for name in names if version_of[name]]
     series = [name for name in found if str(version_of[name]).split(".")[:2] == kernel.split(".")[:2]]
@@ -318,7 +318,7 @@ def installed_fabricmanager(facts: Facts) -> Optional[str]:
 
 
 def has_fabricmanager(facts: Facts, data: Distribution, origin: str, branch: int) -> bool:
-    """True on a host without NVSwitches, else where a fabric manager is installed, or the driver's source has one."""
+    """Return True unless the host has NVSwitches and neither an installed fabric manager nor a source for one."""
     if not facts.base.nvswitches or facts.driver.fabricmanager:
         return True
     if facts.base.umad and not driver_sources.companion_package(data, origin, "subnet_manager", branch):
@@ -433,7 +433,10 @@ def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -
 
 
 def is_foreign(facts: Facts, driver: DriverChoice) -> bool:
-    """True if a driver of another origin is installed. What an interrupted run of gpu-ready left is in its manifest."""
+    """Return True if a driver of another origin is installed.
+
+    What an interrupted run of gpu-ready left is in its manifest.
+    """
     state = facts.driver
     if state.origin == "unknown" and set(state.packages) <= set(facts.runtime.manifest.packages):
         return False
@@ -441,7 +444,7 @@ def is_foreign(facts: Facts, driver: DriverChoice) -> bool:
 
 
 def matches_choice(version: str, driver: DriverChoice) -> bool:
-    """True if a version is the chosen one, or of the chosen branch where every version of it will do."""
+    """Return True if a version is the chosen one, or of the chosen branch where every version of it will do."""
     if driver.version:
         return version == driver.version
     return versions.branch(version) == driver.branch
@@ -475,7 +478,7 @@ def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str
 
 
 def is_held_by_us(facts: Facts, driver: DriverChoice) -> bool:
-    """True for a driver of a known source or of the distribution: others are upgraded by whoever set them up."""
+    """Return True for a driver of a known source or of the distribution: others are upgraded by whoever set them up."""
     return not facts.base.managed_by and (
         driver.source in driver_sources.source_names(catalog.distro(facts.base.distro or ""))
         or driver_packages.is_archive_publisher(driver.source)

@@ -63,7 +63,7 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
 
 
 def _rollout(value: object, now: int) -> int:
-    """The id of a rollout; 0 in journals of the first releases, and of upgrades outside of a rollout."""
+    """Return the id of a rollout; 0 in journals of the first releases, and of upgrades outside of a rollout."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise AnswerError(DAMAGED % ("its rollout is %s, not a time in seconds" % format_wrong_value(value)))
     if value > now + DAY:
@@ -85,5 +85,5 @@ def _text(found: Mapping[str, object], name: str) -> Optional[str]:
 
 
 def format_wrong_value(value: object) -> str:
-    """A wrong value for a message, short."""
+    """Return a wrong value for a message, short."""
     return layout.one_line(json.dumps(value, default=str) if value is not None else "missing")[:LONGEST_VALUE]

@@ -110,5 +110,5 @@ class HostResult(NamedTuple):
 
 
 def format_date(rollout: int) -> str:
-    """When a rollout began, in UTC."""
+    """Return when a rollout began, in UTC."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(rollout))

@@ -11,7 +11,7 @@ DROPPED = ", or stopped by an error of Ansible that is shown above. Remove the c
 
 
 def read_result(host: str, value: Mapping[str, object]) -> HostResult:
-    """The result that the playbook set for a host; absent parts have their defaults."""
+    """Return the result that the playbook set for a host; absent parts have their defaults."""
     seconds = re.match(r"[0-9]{1,9}$", str(value.get("seconds_unavailable")))
     from_, to = value.get("from"), value.get("to")
     return HostResult(
@@ -59,5 +59,5 @@ def host_results(
 
 
 def failed_hosts(results: Mapping[str, HostResult], good: Sequence[str], excluded: Sequence[str]) -> List[str]:
-    """Hosts that are not in the desired state, except those that the operator excluded."""
+    """Return hosts that are not in the desired state, except those that the operator excluded."""
     return [name for name, result in results.items() if result.state not in good and name not in excluded]

@@ -19,7 +19,7 @@ OTHER_ROLLOUT = (
 def resolve_hosts(
     names: Sequence[str], groups: Mapping[str, List[str]], hosts: Sequence[str], variable: str
 ) -> List[str]:
-    """Hosts of the play for names of hosts and groups; FleetError for an unknown name."""
+    """Return hosts of the play for names of hosts and groups; FleetError for an unknown name."""
     found: List[str] = []
     for name in names:
         if name not in hosts and name not in groups and name not in groups.get("all", []):
@@ -29,7 +29,7 @@ def resolve_hosts(
 
 
 def batch_size(value: object, total: int) -> int:
-    """Hosts of one batch: a number, or a share of the whole rollout such as ``10%``, at least one."""
+    """Return hosts of one batch: a number, or a share of the whole rollout such as ``10%``, at least one."""
     match = re.match(r"(\d+)(%?)$", str(value).strip())
     if not match or int(match.group(1)) < 1:
         raise FleetError(
@@ -40,7 +40,7 @@ def batch_size(value: object, total: int) -> int:
 
 
 def failure_budget(value: object, total: int) -> int:
-    """Hosts that may fail: a number from 0, or a share of the ``total`` hosts of the rollout such as ``10%``.
+    """Return hosts that may fail: a number from 0, or a share of the ``total`` hosts of the rollout such as ``10%``.
 
     A share is rounded down. FleetError for anything else.
     """
@@ -74,12 +74,12 @@ def require_equal_settings(values: Mapping[str, Mapping[str, object]]) -> None:
 
 
 def some_of(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """Return the first of some names, and how many more there are."""
     return names[0] if len(names) == 1 else "%s and %d more" % (names[0], len(names) - 1)
 
 
 def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], passed: int = 0) -> List[int]:
-    """Sizes of the batches for the ``count`` hosts that are left, canaries first. The last size repeats.
+    """Return sizes of the batches for the ``count`` hosts that are left, canaries first. The last size repeats.
 
     Shares are of the whole rollout. ``done``: hosts of an earlier run of this rollout, whose batches are over. Of them
     ``passed`` were canaries. The ``canaries`` that are left are a batch of their own, whatever was done after them.
@@ -121,7 +121,7 @@ def build_lineup(due: List[str], sizes: List[int], limited: bool) -> Lineup:
 def plan_rollout(
     hosts: List[str], upgrades: Mapping[str, HostUpgrade], request: RolloutRequest, now: Optional[int] = None
 ) -> Rollout:
-    """Who takes part, in which order. FleetError for a wrong variable. ``now``: seconds since 1970."""
+    """Return who takes part, in which order. FleetError for a wrong variable. ``now``: seconds since 1970."""
     canaries, first, excluded = (
         resolve_hosts(names, request.groups, hosts, "gpu_upgrade_" + variable)
         for names, variable in (
@@ -159,12 +159,12 @@ def plan_rollout(
 
 
 def begins_with_one(sizes: Sequence[object], total: int) -> bool:
-    """True if the operator's first batch has one host."""
+    """Return True if the operator's first batch has one host."""
     return bool(sizes) and batch_size(sizes[0], total) == 1
 
 
 def rollout_to_undo(upgrades: Mapping[str, HostUpgrade], chosen: int) -> int:
-    """The rollout that the operator chose, or the last one. FleetError if no host belongs to the chosen one."""
+    """Return the rollout that the operator chose, or the last one. FleetError if no host belongs to the chosen one."""
     known = {upgrade.rollout for upgrade in upgrades.values()}
     if chosen and chosen not in known:
         found = ", ".join("%d of %s" % (one, format_date(one)) for one in sorted(known, reverse=True)[:5] if one)
@@ -175,7 +175,7 @@ def rollout_to_undo(upgrades: Mapping[str, HostUpgrade], chosen: int) -> int:
 
 
 def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> Dict[str, str]:
-    """Why hosts keep their driver in a rollback: the rollout ``undone`` was not the last to change them."""
+    """Return why hosts keep their driver in a rollback: the rollout ``undone`` was not the last to change them."""
     found = {}
     for name, upgrade in upgrades.items():
         if upgrade.state in ("", UNASKED):
@@ -188,7 +188,10 @@ def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> 
 
 
 def hosts_of_other_rollouts(upgrades: Mapping[str, HostUpgrade], undone: int) -> Dict[str, str]:
-    """Why hosts are refused in a rollback: their unfinished upgrade belongs to another rollout than ``undone``."""
+    """Return why hosts are refused in a rollback.
+
+    Their unfinished upgrade belongs to another rollout than ``undone``.
+    """
     return {
         name: OTHER_ROLLOUT % ("the rollout of " + format_date(upgrade.rollout) if upgrade.rollout else "no rollout")
         for name, upgrade in upgrades.items()
@@ -201,7 +204,7 @@ def newest_rollout(upgrades: Mapping[str, HostUpgrade]) -> int:
 
 
 def begun_rollout(due: Mapping[str, HostUpgrade]) -> int:
-    """The rollout that this run resumes, 0 for none: the newest in which a host to upgrade is unfinished.
+    """Return the rollout that this run resumes, 0 for none: the newest in which a host to upgrade is unfinished.
 
     Its target must be that of this run. A rollout that finished all its hosts is over: hosts that are due now belong
     to another one, also with the same target.

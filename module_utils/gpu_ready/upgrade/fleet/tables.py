@@ -29,7 +29,7 @@ def plan_table(
     width: int = WIDTH,
     backwards: bool = False,
 ) -> str:
-    """What would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
+    """Return what would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
     lines: List[Tuple[bool, List[object]]] = []
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
         upgrade = upgrades[name]
@@ -54,7 +54,7 @@ def plan_table(
 
 
 def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards: bool) -> List[str]:
-    """Which rollout a run resumes, or rolls back and on how many hosts."""
+    """Return which rollout a run resumes, or rolls back and on how many hosts."""
     if not (roll.resumed and roll.due):
         return []
     which = "rollout %d of %s" % (roll.rollout, format_date(roll.rollout))
@@ -79,7 +79,7 @@ def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards:
 
 
 def current_text(roll: Rollout, name: str, upgrade: HostUpgrade) -> str:
-    """Why nothing is done with a host."""
+    """Return why nothing is done with a host."""
     return roll.kept.get(name) or (STILL_DRAINED if upgrade.drained else "nothing to do")
 
 
@@ -89,12 +89,12 @@ def drain_text(value: object) -> str:
 
 
 def resume_text(upgrade: HostUpgrade) -> str:
-    """What happens to a host whose upgrade an earlier run began."""
+    """Return what happens to a host whose upgrade an earlier run began."""
     return RETRY if upgrade.phase == BACK else RESUME
 
 
 def stop_message(failed: int, left: int, budget: int) -> str:
-    """Why the rollout stopped, and what to do, in two lines."""
+    """Return why the rollout stopped, and what to do, in two lines."""
     cause = "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s unchanged." % (
         failed, "" if failed == 1 else "s", budget, left, "is" if left == 1 else "are",
     )  # fmt: skip
@@ -103,7 +103,7 @@ def stop_message(failed: int, left: int, budget: int) -> str:
 
 
 def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget: int, width: int = WIDTH) -> str:
-    """The result of each host, and why the rollout stopped if it did."""
+    """Return the result of each host, and why the rollout stopped if it did."""
     failed = [one for one in results.values() if one.state not in (*good, "left_out", "excluded", "not_reached")]
     times = [one.seconds_unavailable for one in results.values() if one.seconds_unavailable is not None]
     each = len(results) <= layout.EACH
@@ -132,12 +132,12 @@ def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget:
 
 
 def shorten_answer(heading: str, text: str) -> str:
-    """The text of a cell; short in columns that a host's answer fills before the last one."""
+    """Return the text of a cell; short in columns that a host's answer fills before the last one."""
     return layout.shortened(text, LONGEST_ANSWER) if heading in ANSWERED else text
 
 
 def format_columns(headings: Tuple[str, ...], rows: Sequence[Tuple[bool, List[object]]], width: int) -> List[str]:
-    """Rows, each with whether its host is in a good state, as columns.
+    """Return rows, each with whether its host is in a good state, as columns.
 
     A last column that exceeds ``width`` is cut. No host's answer widens the columns before it.
     """

@@ -245,7 +245,7 @@ def test_a_node_cordoned_by_somebody_else_stays_cordoned(busy: Fleet) -> None:
 
 @pytest.mark.long
 def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) -> None:
-    note = {"slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
+    note: dict[str, object] = {"schema": 1, "slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
     note["kubernetes"] = {"node": NODE, "host": KUBE, "kubeconfig": "/root/kubeconfig", "context": "", "reason": REASON}
     busy.ssh(NODE, f"mkdir -p $(dirname {JOURNAL}) && echo '{json.dumps(note)}' >{JOURNAL}")
     pods(busy, [])

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 from gpu_ready.facts import collect
-from gpu_ready.facts.model import BlockedModule, DriverFacts, Facts
+from gpu_ready.facts.model import BlockedModule, Facts
 from gpu_ready.lifecycle import audit, variables
 from gpu_ready.plan import compose, verification
 from gpu_ready.report import audit_table
 from gpu_ready.system.modprobe_files import COMMAND_LINE, ModprobeLine
 from gpu_ready.verify import verdict
 
-from tests.unit.hosts import T4, bare, carried_out, having
+from tests.unit.hosts import T4, bare, carried_out
 from tests.unit.test_facts import KERNEL, function, p40
 from tests.unit.test_modprobe import DEP, NVIDIA_CURRENT
 from tests.unit.test_verify import sound
@@ -216,7 +216,3 @@ def test_a_verification_of_such_a_host_fails_with_the_line() -> None:
     lost = evidence._replace(facts=having_lines(evidence.facts, BLACKLIST, now=False))
     [failed] = [one for one in verdict.judge_evidence(lost).checks if one.ok is False]
     assert failed.name == "driver_at_boot" and f"{CONF}:1" in failed.cause and failed.remedy
-
-
-def test_facts_of_earlier_releases_have_no_such_line() -> None:
-    assert DriverFacts().blocked is None and having(bare(T4), driver={"blocked": None}) == bare(T4)

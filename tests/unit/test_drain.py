@@ -58,7 +58,7 @@ def test_uninstall_refuses_while_an_upgrade_is_unfinished(tmp_path: Path, phase:
 
 
 def test_uninstall_refuses_while_a_host_is_drained(tmp_path: Path) -> None:
-    note = '{"slurm": {"node": "n1", "controller": "n1", "reason": "r"}}'
+    note = '{"schema": 1, "slurm": {"node": "n1", "controller": "n1", "reason": "r"}}'
     host = RecordedHost(files={str(tmp_path / "drain.json"): note})
     with pytest.raises(UninstallError, match=r"slurm's node n1 is drained.*playbooks/undrain\.yml"):
         uninstall.find_actions(Removal(host, str(tmp_path)))

@@ -113,7 +113,6 @@ class Place:
         monkeypatch.setattr(locks, "DIRECTORY", str(self.run / "gpu-ready"))
         monkeypatch.setattr(manifest_notes, "LOCK_WAIT", 1.0)
         monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(self.state),))
-        monkeypatch.setattr(runfile_fetch, "EARLIER_DIRECTORIES", ())
         self.manifest = str(self.state / "manifest.json")
         self.cudnn = cudnn_install.CudnnPaths(records=str(self.state / "cudnn"), manifest=self.manifest)
 
@@ -126,7 +125,7 @@ class Place:
             pass
 
     def targets(self) -> list[str]:
-        """Return all that is locked; also what earlier releases locked."""
+        """Return all that is locked."""
         new = sorted(str(path) for path in (self.run / "gpu-ready").iterdir())
         assert [Path(path).name for path in new] == ["cudnn.lock", "manifest.lock", "runfile.lock"]
         return [str(self.run / "gpu-ready"), *new]
@@ -146,17 +145,6 @@ def test_another_user_can_open_nothing_that_is_locked(place: Place) -> None:
         assert opened == "[]"
     modes = [os.lstat(path).st_mode & 0o7777 for path in place.targets()]
     assert modes == [0o700, 0o600, 0o600, 0o600]
-
-
-@pytest.mark.host_io
-def test_locks_of_another_user_where_earlier_releases_locked_stop_nothing(place: Place) -> None:
-    old = [str(place.state), str(place.state / "cudnn/.lock"), str(place.run / "gpu-ready-runfile.lock")]
-    for path in old[1:]:
-        Path(path).touch()
-    place.work()
-    with process_of(NOBODY, LOCK_ALL, *old, str(place.run)) as answer:
-        assert answer == "locked"
-        place.work()
 
 
 @pytest.mark.host_io

@@ -158,31 +158,6 @@ def test_a_key_is_kept_where_a_source_that_stays_needs_it(
     assert ([action.words for action in find_files(removal)], removal.kept) == (words, kept)
 
 
-HEAD = "# Written by gpu-ready; playbooks/uninstall.yml takes it away.\n"  # third-party text: of the first release
-NOUVEAU = "/etc/modprobe.d/gpu-ready-blacklist-nouveau.conf"
-BLACKLIST = (
-    "# The NVIDIA driver needs the GPU for itself.\nblacklist nouveau\noptions nouveau modeset=0\n"
-    "# The kernel's other driver, of newer releases.\nblacklist nova_core\n"
-)
-SOURCES = HEAD + "Types: deb\nURIs: https://x.example/\nSuites: /\nArchitectures: amd64\nSigned-By: /x.gpg\n"
-UNIT = "/etc/systemd/system/docker.service.d/gpu-ready-nodes.conf"
-NODES = HEAD + "[Service]\n" + "".join(
-    f"ExecStartPre=-/usr/bin/nvidia-modprobe {options}\n" for options in ("-c=255 -c=0 -c=1", "-u -c=0")
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "content"), [(NOUVEAU, BLACKLIST), (LIST, SOURCES), (UNIT, NODES)])
-def test_a_record_of_the_first_release_has_no_checksum_and_what_it_wrote_is_recognised(
-    path: str, content: str, tmp_path: Path
-) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"files": {path: {"before": None, "mode": None}}}))
-    removal = Removal(RecordedHost(files={path: content}), str(tmp_path))
-    assert ([action.words for action in find_files(removal)], removal.kept) == (["delete " + path], [])
-    removal = Removal(RecordedHost(files={path: content + "# mine\n"}), str(tmp_path))
-    kept = [path + ": it is not recorded what an earlier release wrote"]
-    assert ([action.words for action in find_files(removal)], removal.kept) == ([], kept)
-
-
 @pytest.mark.parametrize("others", [False, True])
 def test_directories_made_for_a_file_are_removed_unless_somebody_uses_them(tmp_path: Path, others: bool) -> None:
     path = tmp_path / "etc/docker/conf.d/x"
@@ -198,23 +173,12 @@ def test_directories_made_for_a_file_are_removed_unless_somebody_uses_them(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("record", "verified", "own"),
-    [
-        ({"versions": ["580.95.05"]}, None, True),
-        ({"versions": ["570.1.1", "580.95.05"]}, None, True),
-        ({"versions": ["570.1.1"]}, "580.95.05", False),
-        ({}, "580.95.05", True),  # of a release that recorded no version
-        ({}, "570.1.1", False),
-        ({}, None, False),
-    ],
+    ("versions", "own"), [(["580.95.05"], True), (["570.1.1", "580.95.05"], True), (["570.1.1"], False)]
 )
-def test_a_later_installer_driver_of_the_operator_is_kept(
-    record: dict[str, object], verified: str | None, own: bool, tmp_path: Path
-) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"runfile": {"driver": {"before": None, **record}}}))
+def test_a_later_installer_driver_of_the_operator_is_kept(versions: list[str], own: bool, tmp_path: Path) -> None:
+    record = {"driver": {"before": None, "versions": versions}}
+    (tmp_path / "manifest.json").write_text(json.dumps({"runfile": record}))
     files = {"/var/lib/nvidia/log": "1.0-5809505 (580.95.05)\n", "/usr/bin/nvidia-uninstall": ""}
-    if verified:
-        files["/var/lib/gpu-ready/verified.json"] = json.dumps({"schema": 1, "ok": True, "driver": verified})
     removal = Removal(RecordedHost(files=files), str(tmp_path))
     assert is_own_installer_driver(removal) == own
     assert bool(find_installer_driver(removal)) == own and bool(removal.kept) != own

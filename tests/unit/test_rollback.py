@@ -160,15 +160,6 @@ def test_packages_for_a_kernel_that_was_removed_since_stay_removed() -> None:
     assert versions == {name: one for name, one in before.driver.packages.items() if "6.8.0-88" not in name}
 
 
-def test_a_journal_of_the_first_release_restores_the_branch_where_modules_come_with_the_kernel() -> None:
-    old = upgrade.installed_driver(precompiled())
-    assert old is not None
-    host = upgraded(precompiled(), CARDS["T4"])
-    host = host._replace(upgrade=UpgradeJournal(DONE, from_=old._replace(packages=[]), to="615"))
-    plan = rolled_back(host)
-    assert not plan.refusals and plan.choices.driver and plan.choices.driver.branch == 580
-
-
 def test_an_upgrade_whose_rollback_does_not_plan_is_refused_with_the_cause() -> None:
     """The installer is replaced by packages. Secure Boot would reject what its rollback builds."""
     before = host_with("ubuntu2404", RUNFILE, DKMS, 580, "open", CARDS["T4"])

@@ -353,27 +353,24 @@ def test_temporary_directories_are_removed_also_those_of_a_killed_run(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_other_users_put_into_var_tmp_neither_blocks_nor_redirects_an_installer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    earlier, own, kept = tmp_path / "var-tmp", tmp_path / "own", tmp_path / "kept"
-    for directory in (earlier, own, kept):
+def test_only_directories_of_a_killed_run_are_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own, kept = tmp_path / "own", tmp_path / "kept"
+    for directory in (own, kept):
         directory.mkdir()
     (kept / "file").write_text("of an administrator")
-    (earlier / (runfile_fetch.PREFIX + "file")).write_text("")
-    (earlier / (runfile_fetch.PREFIX + "link")).symlink_to(kept)
-    (earlier / (runfile_fetch.PREFIX + "ours")).mkdir()
-    (earlier / (runfile_fetch.PREFIX + "ours") / "link").symlink_to(kept)
-    theirs = earlier / (runfile_fetch.PREFIX + "theirs")
+    (own / (runfile_fetch.PREFIX + "file")).write_text("")
+    (own / (runfile_fetch.PREFIX + "link")).symlink_to(kept)
+    (own / (runfile_fetch.PREFIX + "ours")).mkdir()
+    (own / (runfile_fetch.PREFIX + "ours") / "link").symlink_to(kept)
+    theirs = own / (runfile_fetch.PREFIX + "theirs")
     theirs.mkdir()
     if os.geteuid() == 0:
         os.chown(theirs, 65534, 65534)
     monkeypatch.setattr(runfile_fetch, "WORK_DIRECTORIES", (str(own),))
-    monkeypatch.setattr(runfile_fetch, "EARLIER_DIRECTORIES", (str(earlier), str(tmp_path / "absent")))
     with runfile_fetch.work_directory() as made:
         assert Path(made).parent == own
         assert Path(made).stat().st_mode & 0o777 == 0o700
-    left = sorted(path.name.rpartition("-")[2] for path in earlier.iterdir())
+    left = sorted(path.name.rpartition("-")[2] for path in own.iterdir())
     assert left == ["file", "link", *(["theirs"] if os.geteuid() == 0 else [])]
     assert (kept / "file").read_text() == "of an administrator"
 
@@ -501,7 +498,9 @@ def removing(works: bool = True) -> Removing:
 
 def test_a_driver_is_removed_by_its_own_uninstaller_and_from_dkms(tmp_path: Path) -> None:
     host = removing()
-    manifest_notes.note("runfile", {"driver": {"before": None}}, str(tmp_path / "manifest.json"))
+    manifest_notes.note(
+        "runfile", {"driver": {"before": None, "versions": ["580.178.04"]}}, str(tmp_path / "manifest.json")
+    )
     assert runfile.remove(host, str(tmp_path)) == ["the driver 580.178.04", "its modules in DKMS"]
     assert host.asked[0] == ("/usr/bin/nvidia-uninstall", "--silent")
     assert host.asked[1] == ("dkms", "remove", "-m", "nvidia", "-v", "580.178.04", "--all")

@@ -42,8 +42,8 @@ def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
             "files": {
                 "/etc/a": written("ours"),
                 "/etc/b": written("new", "old"),
-                "/etc/same": {"before": text("x"), "mode": 420},
-                "/etc/deleted": {"before": None, "mode": None},
+                "/etc/same": {"before": text("x"), "mode": 420, "written": []},
+                "/etc/deleted": {"before": None, "mode": None, "written": []},
             }
         },
     )
@@ -55,6 +55,7 @@ def test_files_are_restored_or_deleted_when_they_differ(tmp_path: Path) -> None:
 SOURCES = {
     "before": text("deb http://mirror.example/debian trixie main\n"),
     "mode": 420,
+    "written": [],
     "codename": "trixie",
     "components": ["contrib", "non-free"],
 }
@@ -99,11 +100,17 @@ def test_an_outstanding_rebuild_after_a_modprobe_file_is_done_by_the_next_run(tm
 
 
 def test_the_record_of_a_source_list_has_the_components_of_all_runs(tmp_path: Path) -> None:
-    path = note(tmp_path, {"files": {"/a": {"before": "", "mode": 420}}}) + "/manifest.json"
+    path = note(tmp_path, {"files": {"/a": {"before": "", "mode": 420, "written": []}}}) + "/manifest.json"
     for names in (["contrib"], ["contrib", "non-free"]):
         manifest_notes.note_components("/a", names, "trixie", path)
     entry = manifest.read(path)["files"]["/a"]
-    assert entry == {"before": "", "mode": 420, "codename": "trixie", "components": ["contrib", "non-free"]}
+    assert entry == {
+        "before": "",
+        "mode": 420,
+        "written": [],
+        "codename": "trixie",
+        "components": ["contrib", "non-free"],
+    }
 
 
 def test_a_source_list_that_somebody_deleted_is_not_restored(tmp_path: Path) -> None:
@@ -255,7 +262,7 @@ TOOLKIT_USED = "the NVIDIA container toolkit would be removed, which is used by 
     ("recorded", "disruption", "message"),
     [
         ({"modules": {"nvidia": {}}}, "driver_reload", DRIVER_USED),
-        ({"runfile": {"driver": {}}}, "driver_reload", DRIVER_USED),
+        ({"runfile": {"driver": {"versions": []}}}, "driver_reload", DRIVER_USED),
         ({"packages": {"docker.io": {}}}, "docker_restart", DOCKER_USED),
         ({"packages": {"nvidia-container-toolkit": {}}}, "docker_restart", TOOLKIT_USED),
     ],
@@ -313,7 +320,7 @@ def test_an_outstanding_restart_of_a_killed_run_is_done_by_the_next(tmp_path: Pa
         ({"modules": {"nvidia": {}}}, True),
         ({"packages": {"nvidia-kernel-open-dkms": {}}}, True),  # the host loaded it at boot
         ({"packages": {"kmod-nvidia-open-dkms": {}}}, True),
-        ({"runfile": {"driver": {}}}, True),
+        ({"runfile": {"driver": {"versions": []}}}, True),
         ({"packages": {"docker.io": {}, "nvidia-container-toolkit": {}}}, False),  # the driver belongs to somebody else
     ],
 )
@@ -408,7 +415,7 @@ def test_packages_streams_and_keys_of_a_host_with_rpms(tmp_path: Path) -> None:
 def test_enabled_sections_are_disabled_again_and_an_edit_stays(tmp_path: Path, now: str, after: str | None) -> None:
     path = tmp_path / "rocky.repo"
     path.write_text(now)
-    entry = {"before": text("[a]\nenabled=1\n[crb]\nenabled=0\n"), "mode": 420, "sections": ["crb"]}
+    entry = {"before": text("[a]\nenabled=1\n[crb]\nenabled=0\n"), "mode": 420, "written": [], "sections": ["crb"]}
     directory = note(tmp_path, {"files": {str(path): entry}})
     for action in written_files.find_files(Removal(RecordedHost(files=DNF | {str(path): now}), directory)):
         action.act()
@@ -419,7 +426,7 @@ def test_the_driver_of_an_own_installer_is_removed_and_that_of_another_stays(tmp
     argv = ("/usr/bin/nvidia-uninstall", "--silent")
     host = RecordedHost(files={"/usr/bin/nvidia-uninstall": "#!/bin/sh\n"}, programs={argv: Result(1, "", "no")})
     assert drivers.find_installer_driver(Removal(host, note(tmp_path, {"packages": {}}))) == []
-    (action,) = drivers.find_installer_driver(Removal(host, note(tmp_path, {"runfile": {"driver": {"before": None}}})))
+    (action,) = drivers.find_installer_driver(Removal(host, note(tmp_path, {"runfile": {"driver": {"versions": []}}})))
     assert "installer" in action.words
     with pytest.raises(UninstallError, match="did not remove the driver"):
         action.act()
@@ -448,12 +455,3 @@ def test_toolkits_of_the_installer_are_removed_before_packages_and_after_cudnn(t
         "remove CUDA 12.8 of NVIDIA's installer",
         "remove CUDA 12.9 of NVIDIA's installer",
     ]
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_enabled_imex_is_disabled_before_its_package_is_removed(tmp_path: Path, enabled: bool) -> None:
-    directory = note(tmp_path, {"packages": {"nvidia-imex": {}, "libcuda1": {}}})
-    files = {packages.WANTS + "nvidia-imex.service": ""} if enabled else {}
-    assert packages.enabled_imex_packages(Removal(RecordedHost(files=files), directory)) == (
-        ["nvidia-imex"] if enabled else []
-    )

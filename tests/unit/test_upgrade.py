@@ -112,14 +112,6 @@ def test_a_driver_that_may_be_partly_replaced_is_known_over_runs(phases: list[st
     assert status(host_facts(recorded=found), decided(INSTALL))["touched"] == touched
 
 
-def test_a_journal_of_an_earlier_release_counts_as_touched() -> None:
-    written = journal.to_json(after_phases(("staged", 1), ("draining", 2)))
-    del written["touched"]
-    earlier = journal.from_json(written)
-    assert status(host_facts(recorded=earlier), decided())["touched"]
-    assert phases.advance(earlier, "draining", 3, OLD, "595", "").touched
-
-
 def test_a_host_that_lost_its_gpus_meanwhile_differs_from_a_host_without_gpu() -> None:
     assert status(host_facts(), NO_GPU)["state"] == "current"
     assert status(host_facts(recorded=after_phases(("staged", 1), ("done", 2))), NO_GPU)["state"] == "current"
@@ -364,12 +356,12 @@ def test_only_hosts_of_the_last_rollout_are_rolled_back() -> None:
             **more,
         )
 
-    older = changed(0)  # its journal is of an earlier release
+    outside = changed(0)  # its last upgrade belonged to no rollout
     entries = {
         "a": changed(7),
         "b": changed(5),
         "c": changed(7, opened=True),
-        "d": older,
+        "d": outside,
         "e": entry("refused", back=None),
     }
     roll = rollout(entries, backwards=True)
@@ -383,7 +375,7 @@ def test_only_hosts_of_the_last_rollout_are_rolled_back() -> None:
     assert rollout(entries).due == ["a", "b", "c", "d"] and rollout(entries).kept == {}
     alone = {name: SILENT for name in HOSTS} | {"b": changed(5)}
     assert rollout(alone, backwards=True).due == ["b"]  # such as by --limit
-    before = {name: older for name in HOSTS}
+    before = {name: outside for name in HOSTS}
     assert rollout(before, backwards=True).due == HOSTS
 
 

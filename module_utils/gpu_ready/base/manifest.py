@@ -16,7 +16,7 @@ DIRECTORY = "/var/lib/gpu-ready"
 PATH = DIRECTORY + "/manifest.json"
 DRAIN = DIRECTORY + "/drain.json"
 SECTIONS: Dict[str, Dict[str, type]] = {
-    "files": {},
+    "files": {"written": list},
     "packages": {},
     "stays": {},
     "streams": {},
@@ -32,10 +32,9 @@ SECTIONS: Dict[str, Dict[str, type]] = {
     "directories": {},
     "parents": {},
     "cuda_runfile": {},
-    "runfile": {},
+    "runfile": {"versions": list},
 }
 """Every section, with the parts that each of its values must have."""
-EARLIER_NAMES = {"directories": "folders", "existed": "folder"}  # third-party text: of the first release
 CONTENTS = {"files": ("before",), "daemon_json": ("before",), "containerd": ("before", "after")}
 """Parts that hold the content of a file, by section."""
 
@@ -78,8 +77,6 @@ def parse(data: Union[str, bytes], path: str = PATH) -> Dict[str, Dict[str, Any]
         ) from None
     if not isinstance(value, dict):
         raise _damaged(path, "it is no mapping")
-    if EARLIER_NAMES["directories"] in value:
-        value["directories"] = value.pop(EARLIER_NAMES["directories"])
     for section, entries in value.items():
         if section not in SECTIONS:
             raise ManifestError(
@@ -91,9 +88,6 @@ def parse(data: Union[str, bytes], path: str = PATH) -> Dict[str, Dict[str, Any]
         for key, entry in entries.items():
             if not _is_entry(section, entry):
                 raise _damaged(path, "%s of %s has another form" % (key, section))
-    for entry in value.get("cuda_runfile", {}).values():
-        if EARLIER_NAMES["existed"] in entry:
-            entry["existed"] = entry.pop(EARLIER_NAMES["existed"])
     return value
 
 
@@ -103,7 +97,7 @@ def _is_entry(section: str, entry: Any) -> bool:
         and all(isinstance(entry.get(name), kind) for name, kind in SECTIONS[section].items())
         and all(_is_content(entry.get(name)) for name in CONTENTS.get(section, ()))
         and all(_is_key_value(item) for item in entry.get("record", ()))
-        and (section != "files" or _are_states(entry.get("written", [])))
+        and (section != "files" or _are_states(entry["written"]))
     )
 
 

@@ -11,8 +11,7 @@ SMALL_FILES = "/run"
 def delete_leftover_directories(parent: str, prefix: str) -> None:
     """Delete the directories that a killed run of gpu-ready left in ``parent``. Never raises.
 
-    Files, links and directories of others stay: /var/tmp, which earlier releases used, is writable for every user. What
-    root owns there nobody else can replace (its sticky bit), and rmtree follows no links.
+    Files, links and directories of others stay.
     """
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(parent)):

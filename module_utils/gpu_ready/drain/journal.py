@@ -4,7 +4,6 @@ Each drain hook records its entry before it acts. Only entries are undrained. A 
 act finds the entry and acts.
 """
 
-import hashlib
 from typing import Dict, List, NamedTuple, Optional
 
 from ..base import files, json_file, manifest, records
@@ -84,29 +83,12 @@ def read(host: Host, path: str = PATH) -> DrainJournal:
         value = json_file.read_json_file(host, path)
         if value is None:
             return DrainJournal()
-        if isinstance(value, dict):
-            value.setdefault("schema", SCHEMA)  # journals of the first releases have none
-            value = _without_paths(value)
         return from_json(records.without_schema(value, SCHEMA, path))
     except (json_file.DamagedFileError, records.RecordError) as error:
         raise DrainError(
             "%s: it cannot be read, so what was drained here is unknown (%s). Undrain this host by hand "
             "(docker start, scontrol, kubectl uncordon), then delete that file." % (path, error)
         ) from None
-
-
-def hook_marker(path: str) -> str:
-    """Return the entry of a task file in TasksDrain."""
-    return hashlib.sha256(path.encode("utf-8")).hexdigest()
-
-
-def _without_paths(value: Dict[str, object]) -> Dict[str, object]:
-    """Return journals of earlier releases have the paths of task files: return them with markers."""
-    tasks = value.get("tasks")
-    files = tasks.get("files") if isinstance(tasks, dict) else None
-    if not isinstance(files, list):
-        return value
-    return dict(value, tasks={"hooks": [hook_marker(str(path)) for path in files]})
 
 
 def merge(journal: DrainJournal, entries: DrainJournal) -> DrainJournal:

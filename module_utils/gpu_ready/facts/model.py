@@ -584,7 +584,7 @@ class VerifiedFacts(NamedTuple):
     ``origin``, ``repository`` and ``companions`` belong to the driver whose deciding packages have the versions in
     ``origin_of``, with the package sources of the digest in ``sources``.
     ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
-    since boot. ``persistent``: GPUs that the persistence daemon had open. ``xids``: of the first release, not used.
+    since boot. ``persistent``: GPUs that the persistence daemon had open.
     """
 
     ok: bool
@@ -598,7 +598,6 @@ class VerifiedFacts(NamedTuple):
     addresses: List[str] = []
     digest: str = ""
     runtime: Optional[str] = None
-    xids: Dict[str, int] = {}
     checks: Dict[str, str] = {}
     origin: Optional[str] = None
     repository: str = ""

@@ -8,7 +8,7 @@ from ..catalog.settings import Settings
 from ..facts.model import Facts, ModuleFacts
 from ..upgrade.model import BACK, CLOSED, RecordedDriver, UpgradeJournal
 from .compose import Plan
-from .driver import candidates, choose
+from .driver import choose
 from .driver.model import ActivateParams
 from .model import Choices, DriverChoice, InstallerFile
 
@@ -204,19 +204,12 @@ def rollback_settings(facts: Facts, old: Optional[RecordedDriver]) -> Optional[R
         return None
     return RollbackSettings(
         nvidia_driver_source=old.source,
-        nvidia_driver_version=old.version if old.packages or not is_versioned_by_kernel(facts, old) else "",
+        nvidia_driver_version=old.version,
         nvidia_driver_packages=old.packages,
         nvidia_driver_branch=old.branch,
         nvidia_driver_flavour=old.flavour or "auto",
         nvidia_driver_kernel_modules=old.kernel_modules if old.source != driver_sources.RUNFILE else "auto",
     )
-
-
-def is_versioned_by_kernel(facts: Facts, old: RecordedDriver) -> bool:
-    """Return True if no version can be requested of such a driver, only its exact packages."""
-    if not facts.base.distro or old.kernel_modules != driver_sources.PRECOMPILED:
-        return False
-    return candidates.is_versioned_by_kernel(catalog.distro(facts.base.distro), old.source, old.kernel_modules)
 
 
 def activation_way(facts: Facts, decided: Plan) -> Tuple[str, str]:

@@ -16,7 +16,7 @@ ARCHIVE_LIMIT = 128 * 1024 * 1024
 class RecordedDriver(NamedTuple):
     """A driver in the terms in which it can be requested again.
 
-    ``packages``: as ``name=version``; those of an installer, and of journals of the first releases, are not recorded.
+    ``packages``: as ``name=version``; those of an installer are not recorded.
     """
 
     version: str

@@ -16,8 +16,6 @@ from .spec import DriverSpec, RunfileError
 
 WORK_DIRECTORIES = (manifest.DIRECTORY, "/root", "/usr/src")
 """Root's alone: in /var/tmp every user could take our names, and fill the disk. Which has space, and is not noexec."""
-EARLIER_DIRECTORIES = ("/var/tmp", "/tmp")
-"""Where earlier releases worked; what a killed run left there is deleted."""
 PREFIX = "gpu-ready-runfile-"
 UNPACKED = 4
 """Space for unpacked files and built modules, in multiples of the installer's size."""
@@ -58,7 +56,7 @@ def work_directory(needed: int = 0) -> Iterator[str]:
     """Yield a temporary directory with ``needed`` bytes free, on a file system without noexec."""
     os.makedirs(WORK_DIRECTORIES[0], mode=0o755, exist_ok=True)
     with hold_lock("runfile"):
-        for root in WORK_DIRECTORIES + EARLIER_DIRECTORIES:
+        for root in WORK_DIRECTORIES:
             work_directories.delete_leftover_directories(root, PREFIX)  # the lock shows that no run is active
         directory = tempfile.mkdtemp(prefix=PREFIX, dir=choose_work_directory(needed))
         try:

@@ -9,7 +9,6 @@ from ...driver import gpu_services, kernel_module
 from ...driver.runfile import install as runfile
 from ...driver.runfile import installed_files
 from ...driver.runfile.spec import RunfileError
-from ...facts import verified
 from ...plan import in_use
 from ...plan.model import DRIVER_RELOAD
 from .context import Action, Removal, UninstallError
@@ -43,18 +42,10 @@ def unload_modules(removal: Removal, names: List[str]) -> None:
 
 
 def is_own_installer_driver(removal: Removal) -> bool:
-    """Return True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete.
-
-    Earlier releases did not record the version: there the driver of the last verification counts as theirs.
-    """
+    """True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete."""
     entry = removal.recorded.get("runfile", {}).get("driver")
     version = installed_files.installed_version(removal.host)
-    if entry is None or version is None:
-        return entry is not None
-    if "versions" in entry:
-        return version in entry["versions"]
-    last = verified.collect(removal.host)
-    return last is not None and last.driver == version
+    return entry is not None and (version is None or version in entry["versions"])
 
 
 def find_installer_driver(removal: Removal) -> List[Action]:

@@ -15,8 +15,6 @@ from ...plan.model import DOCKER_RESTART
 from .context import Action, Removal, UninstallError
 from .package_plan import WHAT, find_foreign_changes, plan_packages
 
-IMEX = "nvidia-imex"
-WANTS = "/etc/systemd/system/multi-user.target.wants/"
 MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
 """Directories with the sources of the driver's module, which not every package removes."""
 
@@ -99,18 +97,9 @@ def purge_packages(removal: Removal, names: List[str]) -> None:
             "yourself, then run again; nothing was removed" % ", ".join(others[:8])
         )
     sources = find_module_sources(removal)
-    if set(names) & set(enabled_imex_packages(removal)):
-        # Earlier releases enabled it without a record in `services`. Its package leaves the link.
-        removal.run(["systemctl", "disable", "--now", IMEX])
     removal.manager.run_change(WHAT, removal.manager.removal_command(names))
     for directory in sources:
         remove_empty(directory)
-
-
-def enabled_imex_packages(removal: Removal) -> List[str]:
-    """Return the recorded packages of IMEX, if it is enabled."""
-    names = [name for name in removal.recorded["packages"] if name.startswith(IMEX)]
-    return names if removal.host.exists(WANTS + IMEX + ".service") else []
 
 
 def find_module_sources(removal: Removal) -> List[str]:

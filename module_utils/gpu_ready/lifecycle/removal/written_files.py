@@ -12,7 +12,6 @@ from ...containers import cdi
 from ...containers.containerd import config as containerd_config
 from ...driver import persistence_state
 from ...packaging import apt_components, apt_sources, yum_repos, yum_sections
-from . import earlier
 from .context import Action, Removal, UninstallError, restored
 
 DIRECTORIES = cdi.DIRECTORIES + (
@@ -43,10 +42,6 @@ def is_merged(entry: Dict[str, Any]) -> bool:
 def describe_edit(host: Host, path: str, entry: Dict[str, Any]) -> str:
     """Return what somebody changed in a file after gpu-ready wrote it, "" where it is still as gpu-ready wrote it."""
     now = manifest.read_state(host, path)
-    if "written" not in entry:
-        data = host.read_bytes(path)
-        known = data is not None and earlier.is_written_by_earlier_release(path, data)
-        return "" if known else "it is not recorded what an earlier release wrote"
     written = [manifest.FileState(*item) for item in entry["written"]]
     if now in written:
         return ""

@@ -99,11 +99,6 @@ options:
       removes the containerd that runs pods, the plan says so.
     type: bool
     default: false
-  docker_engine_restart_ok:
-    description: >-
-      The older name of V(gpu_ready_disrupt: [docker_restart, containerd_restart]), which is still honoured.
-    type: bool
-    default: false
   docker_engine_source:
     description: >-
       Where docker comes from if it is missing. An installed docker is kept, whatever its source, unless

@@ -21,10 +21,6 @@ options:
     type: list
     elements: str
     default: []
-  docker_engine_restart_ok:
-    description: The older name of V(docker_restart) and V(containerd_restart) in O(gpu_ready_disrupt).
-    type: bool
-    default: false
   living:
     description: Processes of this user on the control node, as for M(gpu_lease).
     type: list
@@ -96,13 +92,11 @@ from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.lifecycle import uninstall
 from ..module_utils.gpu_ready.lifecycle.removal.context import Removal
-from ..module_utils.gpu_ready.plan import in_use
 from ..module_utils.gpu_ready.plan.model import DISRUPTIONS
 
 ARGUMENT_SPEC = {
     "gpu_ready_uninstall": {"type": "bool", "default": False},
     "gpu_ready_disrupt": {"type": "list", "elements": "str", "default": []},
-    "docker_engine_restart_ok": {"type": "bool", "default": False},
     "living": {"type": "list", "elements": "str"},
     "take_over": {"type": "bool", "default": False},
 }
@@ -120,9 +114,8 @@ def run(host, params, check):
 
 def uninstall_node(host, params, check, only_list):
     done = []
-    permitted = in_use.permitted(params["gpu_ready_disrupt"], params["docker_engine_restart_ok"])
     try:
-        work = Removal(host, permitted=DISRUPTIONS if only_list else permitted)
+        work = Removal(host, permitted=DISRUPTIONS if only_list else params["gpu_ready_disrupt"])
         actions = uninstall.find_actions(work)
         if actions and only_list:
             raise GpuReadyError(uninstall.describe_unconfirmed(actions, work))

@@ -43,7 +43,9 @@ def fleet(lab_machine: None) -> Fleet:
     fleet = Fleet("engine")
     fleet.up()
     if "docker-ce" in str([state(fleet, host) for host in HOSTS]):  # an interrupted run of these tests left it
-        fleet.play(playbook="playbooks/uninstall.yml", extra={"docker_engine_restart_ok": True})
+        fleet.play(
+            playbook="playbooks/uninstall.yml", extra={"gpu_ready_disrupt": ["docker_restart", "containerd_restart"]}
+        )
         fleet.ssh(DEB, PURGE, check=False)
     fleet.ssh(DEB, BEFORE.replace("{mine}", MINE))
     return fleet
@@ -182,7 +184,9 @@ def test_options_also_set_by_a_flag_of_the_unit_are_refused_and_a_removed_pin_is
 
 
 def test_uninstall_removes_the_engine_and_keeps_volumes_and_other_configuration(fleet: Fleet) -> None:
-    run = fleet.play(playbook="playbooks/uninstall.yml", extra={"docker_engine_restart_ok": True})
+    run = fleet.play(
+        playbook="playbooks/uninstall.yml", extra={"gpu_ready_disrupt": ["docker_restart", "containerd_restart"]}
+    )
     for host in HOSTS:
         assert run.recap(host)["failed"] == 0, run.failures(host)
     assert [line for line in state(fleet, DEB) if line.split()[1].startswith(("docker-ce", "containerd.io"))] == []

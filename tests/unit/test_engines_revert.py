@@ -180,8 +180,8 @@ def test_a_specification_that_the_cleanup_removes_is_no_conflict(names: "list[st
 def test_containers_of_containerd_are_not_left_without_the_runtime_that_ends_them(names: "list[str]") -> None:
     facts = host()
     facts = having(facts, work={"containers": [ContainerFacts("containerd", "abc", "k8s.io/abc", "GPU")]})
-    for leave in (False, True):
-        decided = decide(facts, names, "cdi", docker_engine_restart_ok=leave)
+    for permitted in ([], ["docker_restart", "containerd_restart"]):
+        decided = decide(facts, names, "cdi", gpu_ready_disrupt=permitted)
         assert "host_in_use" in [one.code for one in decided.refusals]
         assert "k8s.io/abc" in decided.refusals[0].message
     assert decide(facts, names, "toolkit").refusals == []

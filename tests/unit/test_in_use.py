@@ -89,11 +89,9 @@ def test_what_a_disruption_stops(found: WorkFacts, step: Step, more: dict[str, A
     ("found", "step", "given", "permitted"),
     [
         (work(WEB), RESTART, {"gpu_ready_disrupt": ["docker_restart"]}, True),
-        (work(WEB), RESTART, {"docker_engine_restart_ok": True}, True),
         (work(WEB), RESTART, {"gpu_ready_disrupt": ["reboot", "driver_reload", "containerd_restart"]}, False),
         (work(TRAIN), INSTALL, {"gpu_ready_disrupt": ["driver_reload"]}, True),
         (JOB, INSTALL, {"gpu_ready_disrupt": ["driver_reload"]}, True),
-        (work(TRAIN), INSTALL, {"docker_engine_restart_ok": True}, False),
         # A held module cannot be reloaded, and packages are never replaced on the promise of a later reboot.
         (work(processes=(PYTHON,)), INSTALL, {"gpu_ready_disrupt": ["driver_reload"]}, False),
         (work(processes=(PYTHON,)), INSTALL, {"gpu_ready_disrupt": ["driver_reload", "reboot"]}, False),

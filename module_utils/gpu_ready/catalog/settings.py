@@ -26,7 +26,6 @@ class Settings(NamedTuple):
     docker_engine_log_driver: str
     docker_engine_log_options: Dict[str, Any]
     docker_engine_replace_conflicting: bool
-    docker_engine_restart_ok: bool
     docker_engine_source: str
     docker_engine_version: str
     gpu_monitoring: List[str]
@@ -65,7 +64,7 @@ class Settings(NamedTuple):
     nvidia_driver_version: str
 
 
-POLICY = ('docker_engine_replace_conflicting', 'docker_engine_restart_ok', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r'''{
 "cuda_toolkit_default":["","str",[],"\\d+\\.\\d+|auto","a version such as 12.9, or empty","text","12.4"],
@@ -84,7 +83,6 @@ _ROWS = json.loads(r'''{
 "docker_engine_log_driver":["","str",[],"\\w[\\w./-]*(:[\\w.-]+)?","the name of a log driver, or empty","text","json-file"],
 "docker_engine_log_options":[{},"dict",[],"","","text",{"max-size":"100m","max-file":3}],
 "docker_engine_replace_conflicting":[false,"bool",[],"","","text"],
-"docker_engine_restart_ok":[false,"bool",[],"","","text"],
 "docker_engine_source":["auto","str",["auto","distro","docker_ce","none"],"","","text"],
 "docker_engine_version":["","str",[],"(\\d+:)?\\d+[\\w.+~-]*","a version such as 28.5 or 28.5.1, or empty","text","28.5.1"],
 "gpu_monitoring":[[],"list",["textfile","dcgm"],"","","text",["textfile","dcgm"]],

@@ -59,7 +59,6 @@ def check_running_work(
     left = work_after_drain(facts.work, drains)
     live = bool(holders(facts.work)) and not holders(left)
     facts = facts._replace(work=left)
-    allowed = permitted(settings.gpu_ready_disrupt, settings.docker_engine_restart_ok)
     refusals, warnings = [], []
     for disruption, why in planned_disruptions(settings, steps, live).items():
         work = affected_work(facts, disruption, steps)
@@ -67,16 +66,11 @@ def check_running_work(
             continue
         text = CONSEQUENCES[disruption] % (why, work.text())
         held = holders(facts.work) if disruption == DRIVER_RELOAD else []
-        if disruption in allowed and not held:
+        if disruption in settings.gpu_ready_disrupt and not held:
             warnings.append(Notice("work_stopped", text, "gpu_ready_disrupt permits it"))
         else:
             refusals.append(Refusal("host_in_use", text, remedy(settings, disruption, held)))
     return Decision(None, [], refusals, warnings)
-
-
-def permitted(disrupt: Sequence[str], restart_ok: bool) -> Set[str]:
-    """Return the disruptions that may stop work; docker_engine_restart_ok is the older name of two of them."""
-    return set(disrupt) | ({DOCKER_RESTART, CONTAINERD_RESTART} if restart_ok else set())
 
 
 def planned_disruptions(settings: Settings, steps: List[Step], live: bool) -> Dict[str, str]:

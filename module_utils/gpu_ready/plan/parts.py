@@ -46,8 +46,8 @@ PARTS: Dict[str, RolePart] = {
     MONITORING: RolePart(MONITORING, (MONITORING,), (DRIVER,), (MONITORING,)),
 }
 """By the name of the role that a playbook uses. A verification has to know how containers get the GPUs."""
-COMMON = ("gpu_ready_", "docker_engine_restart_ok")
-"""What every part reads; the second one is the older name of a value of gpu_ready_disrupt."""
+COMMON = ("gpu_ready_",)
+"""What every part reads."""
 MISSING = {
     "driver_missing": "there is no NVIDIA driver for the running kernel",
     "docker_missing": "docker is not installed",

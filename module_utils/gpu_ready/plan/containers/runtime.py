@@ -93,10 +93,9 @@ def restart_waits(facts: Facts, settings: Settings) -> bool:
     The runtime that daemon.json names is used after a reload; the hook is what ``--gpus`` needs.
     """
     hook_missing = not facts.runtime.toolkit or facts.runtime.hook_known is False
-    allowed = in_use.permitted(settings.gpu_ready_disrupt, settings.docker_engine_restart_ok)
     running = in_use.containers_of_engines(facts.work, docker.DOCKER)
     survive = facts.docker.info is not None and facts.docker.info.live_restore
-    return hook_missing and not (running.is_empty or survive or DOCKER_RESTART in allowed)
+    return hook_missing and not (running.is_empty or survive or DOCKER_RESTART in settings.gpu_ready_disrupt)
 
 
 def restart_later() -> Notice:

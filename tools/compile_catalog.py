@@ -9,7 +9,6 @@ import argparse
 import base64
 import hashlib
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -198,48 +197,11 @@ def nvlink(data: dict[str, Any]) -> dict[str, Any]:
     return dict(data, rows=rows)
 
 
-PLACEHOLDER = re.compile(r"(?:%(?:\d+\$)?(?:<\w+>|[-\d.]*l*[a-z])|\{\d*\})(?:%[a-z])*", re.IGNORECASE)
-IDEOGRAPHS = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
-
-
-def translated(text: str, argument: str | None) -> str | None:
-    """Return the pattern of a translated format string; None where its fixed words are too few to identify it.
-
-    Placeholders at its ends are left out, unless it must have a certain argument, which is its first one.
-    """
-    words = " ".join(text.split())
-    parts = PLACEHOLDER.split(words)
-    fixed = "".join("".join(parts).split())
-    if argument is None and len(fixed) + 2 * len(IDEOGRAPHS.findall(fixed)) < 12:
-        return None
-    literals = [re.sub("['’]", "['’]", re.sub(r"([][.^$*+?{}\\|()])", r"\\\1", part)) for part in parts]
-    found = literals[0]
-    for place, part in enumerate(literals[1:]):
-        found += (argument if place == 0 and argument else ".{0,160}?") + part
-    return found if argument else found.removeprefix(".{0,160}?").removesuffix(".{0,160}?").strip()
-
-
-def with_translations(messages: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Add package managers' messages in all languages to the rows of their codes; return those that end a run too."""
-    ends: list[str] = []
-    for row in load(CATALOG / "translations.yml")["messages"]:
-        texts = [text for name, text in row.items() if name not in ("code", "program", "argument")]
-        patterns = [pattern for pattern in (translated(text, row.get("argument")) for text in texts) if pattern]
-        if row["code"] == "complete":
-            ends += [" ".join(text.split()) for text in texts]
-            continue
-        entry = next(entry for entry in messages["installer_log"] if entry["code"] == row["code"])
-        entry["patterns"] = list(dict.fromkeys([*entry["patterns"], *patterns]))
-    return messages, ends
-
-
 def compiled_messages() -> str:
     """Return the text of the module with messages and Xids, which only travels with what explains failures."""
     xids = load(CATALOG / "xids.yml")
-    messages, ends = with_translations(load(CATALOG / "messages.yml"))
     parts = {
-        "MESSAGES": messages,
-        "ENDS": {"dnf": ends},
+        "MESSAGES": load(CATALOG / "messages.yml"),
         "XID_CLASSES": xids["classes"],
         "XIDS": xids["xids"],
         "SXIDS": xids["sxids"],
@@ -248,7 +210,7 @@ def compiled_messages() -> str:
         },
         "NVLINK": nvlink(xids["nvlink"]),
     }
-    head = HEAD.replace("catalog/*.yml", "catalog/messages.yml, translations.yml and xids.yml")
+    head = HEAD.replace("catalog/*.yml", "catalog/messages.yml and xids.yml")
     return head + "".join(literal(name, value) for name, value in parts.items())
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready.diagnostics import installer_log
+from gpu_ready.diagnostics import installer_log, messages
 from gpu_ready.explain import cli as explain
 
 HEAD = "nvidia-installer log file '/var/log/nvidia-installer.log'\ninstaller version: 570.133.07\n"
@@ -44,6 +44,27 @@ FAILED: list[tuple[str, str]] = [
     ("not_root", "Error: This command has to be run with superuser privileges (under the root user on most systems)."),
     ("dkms_build_failed", "gcc: fatal error: Killed signal terminated program cc1"),
     ("kernel_headers_missing", "/bin/sh: 1: scripts/basic/fixdep: not found\nmake[2]: *** [scripts/Makefile.build:244: x.o] Error 127"),
+    # apt, dpkg, dnf, libdnf and rpm: their format strings.
+    ("package_manager_busy", "E: Could not get lock /var/cache/apt/archives/lock"),
+    ("package_manager_busy", "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"),
+    ("package_manager_busy", "dpkg: error: dpkg database lock was locked by another process with pid 812"),
+    ("package_manager_busy", "Waiting for process with pid 812 to finish.\nError: Failed to obtain it."),
+    ("package_manager_busy", "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)"),
+    ("not_root", "dpkg: error: requested operation requires superuser privilege"),
+    ("no_space", "error: installing package cuda-13-0 needs 812MB more space on the / filesystem"),
+    ("packages_conflict", "E: The repository 'https://x InRelease' is no longer signed."),
+    ("packages_conflict", "W: GPG error: https://x InRelease: The following signatures were invalid: EXPKEYSIG A4B469963BF863CC"),
+    ("packages_conflict", "W: OpenPGP signature verification failed: https://x InRelease: Missing key"),
+    ("packages_conflict", "W: GPG error: https://x InRelease: At least one invalid signature was encountered."),
+    ("packages_conflict", "E: Conflicting values set for option Trusted regarding source https://x/ /"),
+    ("packages_conflict", "error: public key unavailable for cuda-13-0.rpm"),
+    ("packages_conflict", "Import of key(s) didn't help, wrong key(s)?"),
+    ("packages_conflict", 'The GPG keys listed for the "cuda-rhel9" repository are already installed but they are not correct for this package.'),
+    ("archive_corrupt", "Error: Error downloading packages:\n  No more mirrors to try"),
+    ("kernel_headers_missing", "E: Package 'linux-headers-6.1.0-9-amd64' has no installation candidate"),
+    ("packages_conflict", "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution)."),
+    ("packages_conflict", "E: Unsatisfied dependencies:"),
+    ("packages_conflict", "error: Failed dependencies:\n\tx is needed by y"),
     # DKMS 2 to 3.
     ("dkms_build_failed", "Error! Aborting build of module nvidia/580.95.05 for kernel 6.1.0-9-amd64 (x86_64) due to missing BUILD_DEPENDS: x."),
     ("kernel_headers_missing", "Error! Your kernel headers for kernel 6.1.0-9-amd64 cannot be found at /lib/modules/6.1.0-9-amd64/build"),
@@ -55,6 +76,22 @@ def test_a_message_of_a_failure_has_its_cause(cause: str, text: str) -> None:
     answer = explain.KINDS["installer-log"].read(text.encode())
     assert answer["causes"] == [cause] and answer["installer_failed"] is True
     assert answer["problems"][0]["line"]
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        (" cuda-drivers : Depends: libnvidia-gl-418 (>= 418.40.04) but it is not going to be installed\n", "packages_conflict"),
+        (" nvidia-dkms-530 : Depends: nvidia-kernel-common-530 (>= 530.41.03) but 530.30.02-0ubuntu1 is to be installed\n", "packages_conflict"),
+        (" xserver-xorg-video-nvidia-495 : PreDepends: xorg-video-abi-24 but it is not installable or\n", "packages_conflict"),
+        ("Resolving Linux kernel version...\nCould not resolve Linux kernel version\n", "kernel_headers_missing"),
+        ("NOTE: Skipping kernel installation since no kernel module package kmod-nvidia-470.57.02-4.18.0-305.17.1 for kernel version "
+         "4.18.0-305.17.1.el8_4 and NVIDIA driver 470.57.02 could be found\nError:\n Problem 1: package kernel-core-4.18.0-305.17.1.el8_4.x86_64 "
+         "is filtered out by exclude filtering\n", "precompiled_module_missing"),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_output_without_its_heading(log: str, code: str) -> None:
+    assert messages.explain("installer-log", log)[0].code == code
 
 
 @pytest.mark.parametrize(

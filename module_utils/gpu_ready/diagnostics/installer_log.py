@@ -7,7 +7,7 @@ is a consequence. Therefore a log is parsed entry by entry.
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import message_table, messages_data, text_lines
+from . import message_table, text_lines
 from .message_table import INSTALLER, Entry, Explanation, Found
 from .text_lines import Line, flatten, glued, lines_of
 
@@ -33,8 +33,7 @@ COMPLETE = message_table.prepared(
         r"^Complete!$",  # dnf, yum
         r"^Building and installing nvidia\S{0,40} ?\[  OK  \]",  # akmods
         r"^# exit code: 0$",  # DKMS 3: make.log
-    ]
-    + ["^%s$" % re.escape(text) for text in messages_data.ENDS["dnf"]],
+    ],
     re.MULTILINE,
 )
 """Ends of a successful run. A log without one that shows no failure may be cut off."""
@@ -62,7 +61,6 @@ FAILED = message_table.prepared(
         r"^\[ERROR\]",
         r"^E: ",
         r"^dpkg: error ",
-        r"^dpkg: .{1,80}? \(--[a-z]{4,12}\)",  # in any language: "error processing package NAME (--configure)"
         r"\[ ?FAILED ?\]",
         r"^error: Failed build dependencies",
         r"^Error: (?:Transaction|Failed|Unable|\n Problem)",
@@ -129,7 +127,6 @@ PACKAGES = message_table.prepared(
         pattern
         for pattern in (
             r"error processing package ([\w.+:-]+) \(--",
-            r"\bdpkg: (?!error )[^:]{1,80}? ([\w.+:-]+) \(--[a-z]{4,12}\)",
             r"scriptlet in rpm package ([\w.+-]+)",
             r"%(?:post|pre|trigger)\w*\(([\w.+-]+?)-\d",
             r"have the package '([\w.+-]+)' installed",

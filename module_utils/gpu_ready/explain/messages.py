@@ -29,7 +29,7 @@ SEARCHED = {
     "installer-log": (
         message_table.INSTALLER,
         "the errors of nvidia-installer, DKMS, modprobe and dpkg",
-        "give the whole /var/log/nvidia-installer.log or make.log",
+        "give the whole /var/log/nvidia-installer.log or make.log; package managers are read in English (LC_ALL=C)",
     ),
     "dmesg": (
         message_table.KERNEL,

@@ -154,7 +154,7 @@ def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, mo
         ("nvidia-smi", "No devices were found", "could not start any GPU (No devices were found)."),
         ("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)", "nvidia-smi answered: driver unknown, CUDA unknown, 1 GPU."),
         ("nvidia-smi", "bash: nvidia-smi: command not found", "nvidia-smi is not installed"),
-        ("daemon-json", '{\n "a": 1,\n}', "Not valid in line 3, column 1: "),
+        ("daemon-json", '{\n "a": 1\n "b": 2\n}', "Not valid in line 3, column 2: a comma is missing."),
         (
             "daemon-json",
             '{\n "a": 1,\n}',

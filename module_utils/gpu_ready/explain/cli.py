@@ -329,7 +329,7 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
     lines = {
         key: number
         for number, line in enumerate(text_of(data).splitlines(), 1)
-        for key in ("default-runtime", "runtimes", "features")
+        for key in ("default-runtime", "runtimes", "features", *answer.get("repeated_keys", []))
         if '"%s"' % key in line
     }
     return dict(answer, lines=lines) if answer["valid_json"] else answer
@@ -338,8 +338,7 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
 def describe_damage(answer: Dict[str, Any]) -> List[str]:
     """Return lines about a daemon.json that is no JSON object."""
     if answer.get("line") is None:
-        remedy = "none is needed: docker starts with such a file, and gpu-ready treats it as an empty object"
-        return ["Not valid: %s." % answer["problem"], "Remedy: %s." % remedy]
+        return ["Not valid: %s." % answer["problem"], "Remedy: %s." % answer["remedy"]]
     effect = "Docker starts with it, but" if answer["docker_starts"] else "Docker does not start with it, and"
     return [
         "Not valid in line %d, column %d: %s." % (answer["line"], answer["column"], answer["problem"]),
@@ -356,9 +355,9 @@ def describe_daemon_json(answer: Dict[str, Any]) -> List[str]:
     lines = ["Keys: %s." % (", ".join(answer.get("keys") or []) or "none")]
     places = answer["lines"]
     lines.append(at(places.get("runtimes"), "NVIDIA runtime: %s." % runtime))
-    for row in answer["repeated_keys"]:
-        repeated = "The key %s is in the file twice; the last one counts. Remedy: remove one." % row["key"]
-        lines.append(at(row["line"], repeated, "warning"))
+    for key in answer["repeated_keys"]:
+        repeated = "The key %s is in the file twice; the last one counts. Remedy: remove one." % key
+        lines.append(at(places.get(key), repeated, "warning"))
     default = answer.get("default_runtime")
     lines.append(at(places.get("default-runtime"), "The default runtime is %s." % (default or "docker's own")))
     if default == "nvidia" and not answer.get("nvidia_runtime"):

@@ -52,7 +52,7 @@ lint-files: dev
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --check --quiet .
 	@$(VENV)/yamllint --strict .
-	@$(VENV)/python tools/check_words.py
+	@$(VENV)/codespell
 	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/python tools/past_table.py --check
@@ -61,7 +61,7 @@ lint-files: dev
 	@$(VENV)/python tools/monitoring_rules.py --check
 	@$(VENV)/python tools/monitoring_dashboard.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
-	@echo "lint: ruff, yamllint, word list, generated pages, vermin (Python 3.6 on hosts): clean"
+	@echo "lint: ruff, yamllint, codespell, generated pages, vermin (Python 3.6 on hosts): clean"
 
 types: dev
 	@$(VENV)/mypy

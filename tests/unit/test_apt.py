@@ -127,7 +127,7 @@ UNMET = (
     "The following packages have unmet dependencies:\n%s\nE: Unable to correct problems, you have held broken packages."
 )
 SECOND_CAUSES = [
-    # The same words of the program, another cause: what is asserted must hold for both, or tell them apart.
+    # The same words of the program, another cause: what is asserted must hold for both, or distinguish them.
     ("E: Unable to locate package foo", ["no package source", "for its architecture"], "pin"),
     ("E: Package 'foo' has no installation candidate", ["no package source of this host has it, or a pin forbids it"], "virtual"),
     (UNMET % " a : Depends: b but it is not installable", ["no package source of this host has it, or a pin forbids it"], "holds"),

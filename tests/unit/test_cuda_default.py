@@ -77,7 +77,7 @@ def test_a_toolkit_that_the_group_does_not_offer_is_registered(node: Node) -> No
     assert node.found() == cuda.DefaultLink(node.path("13.0"), "alternatives", "manual")
 
 
-@pytest.mark.parametrize("before", [None, "cuda-12.9", "cuda-gone"])
+@pytest.mark.parametrize("before", [None, "cuda-12.9", "cuda-removed"])
 def test_without_a_group_the_link_is_plain(node: Node, before: str | None) -> None:
     link = Path(node.where.link)
     if before is not None:

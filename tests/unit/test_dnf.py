@@ -186,7 +186,7 @@ EXPLANATIONS = [
     ("", ["exit status 1"]),
 ]  # fmt: skip
 SECOND_CAUSES = [
-    # The same words of the program, another cause: what is asserted must hold for both, or tell them apart.
+    # The same words of the program, another cause: what is asserted must hold for both, or distinguish them.
     ("error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Permission denied)", ["become"], "another package manager"),
     ("error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)", ["another package manager"], "become"),
     ("error: cannot open Packages index using db5 - Permission denied (13)\nError: rpmdb open failed", ["become"], "rebuilddb"),

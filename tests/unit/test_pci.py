@@ -70,7 +70,7 @@ OTHER_RECORD_FIRST = b"\x09\x00\x1fVF" + b"\x01\x04ab" + GUEST[5:]
     ],
 )
 def test_virtual_gpu_by_its_configuration_space(space: bytes | None, expected: str | None) -> None:
-    """A guest of NVIDIA vGPU sees the card's own device id: only a capability of NVIDIA's tells the two apart."""
+    """A guest of NVIDIA vGPU sees the card's own device id: only a capability of NVIDIA's distinguishes the two."""
     files = {} if space is None else {f"{S}0000:02:00.0/config": space}
     assert pci.vgpu(pci.read_config(RecordedHost(files=files), "0000:02:00.0")) == expected
 

@@ -7,7 +7,7 @@ from gpu_ready.base import versions
 from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.facts.model import CudnnFacts, Facts
-from gpu_ready.plan.cuda.cudnn import plan_cudnn
+from gpu_ready.plan.cuda import cudnn as planner
 from gpu_ready.plan.model import Choices, CudaChoice, ToolkitChoice
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ MIRROR = "http://mirror.example:8080"
 
 def decide(facts: Facts, *toolkits: str, **given: Any) -> Any:
     chosen = [ToolkitChoice(version, f"/usr/local/cuda-{version}") for version in toolkits]
-    return plan_cudnn(facts, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
+    return planner.decide(facts, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
 
 
 def installs(decided: Any) -> list[dict[str, Any]]:

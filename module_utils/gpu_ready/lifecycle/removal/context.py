@@ -8,8 +8,8 @@ from ...base import manifest
 from ...base import pending as rebuilds
 from ...base.errors import GpuReadyError
 from ...base.host import Host
-from ...facts import docker as observe_docker
-from ...facts import work as observe_work
+from ...facts import docker as docker_facts
+from ...facts import work as work_facts
 from ...facts.model import DockerFacts, WorkFacts
 from ...packaging import manager as packages
 from ...packaging import select
@@ -62,14 +62,14 @@ class Removal:
     def engine(self) -> DockerFacts:
         """What docker answers, collected once."""
         if self._engine is None:
-            self._engine = observe_docker.collect_engine(self.host)
+            self._engine = docker_facts.collect_engine(self.host)
         return self._engine
 
     @property
     def work(self) -> WorkFacts:
         """What runs on the host, collected once."""
         if self._work is None:
-            self._work = observe_work.collect(self.host, self.engine)
+            self._work = work_facts.collect(self.host, self.engine)
         return self._work
 
     def refuse_work(self, disruption: str, text: str, work: in_use.AffectedWork) -> None:

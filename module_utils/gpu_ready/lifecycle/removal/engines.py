@@ -11,7 +11,7 @@ from ...containers.containerd import config as containerd_config
 from ...containers.containerd import files as containerd_files
 from ...containers.containerd import toml
 from ...containers.daemon_json import merge as daemon_json
-from ...facts import engines as observe_engines
+from ...facts import engines as engine_facts
 from ...plan import in_use
 from ...plan.containers import docker as plan_docker
 from ...plan.model import CONTAINERD_RESTART, DOCKER_RESTART
@@ -78,7 +78,7 @@ def find_containerd_edits(removal: Removal) -> List[Action]:
         edits = [edit for edit in edits if edit.path != containerd_config.DROP_IN]  # reported with the other files
     if not edits:
         return []
-    engine = observe_engines.collect_containerd(removal.host, {})
+    engine = engine_facts.collect_containerd(removal.host, {})
     why = "gpu-ready's keys are removed from its files"
     if engine.active and not engine.keeps_containers:
         work = in_use.containers_of_engines(removal.work, engines.CONTAINERD, engines.DOCKER)

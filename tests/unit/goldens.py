@@ -1,6 +1,7 @@
-"""The golden plans: the plan for a host of every distribution, as text that a person can review.
+"""The golden plans: the plans for hosts of every distribution, as text that a person can review.
 
-``.venv/bin/python -m tests.unit.goldens`` writes golden/*.txt again; the difference is what a change really changes.
+``.venv/bin/python -m tests.unit.goldens`` writes golden/plans.txt and docs/dev/driver_choices.md again;
+their difference is what a change really changes.
 """
 
 import json
@@ -21,9 +22,10 @@ from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 
+from tests.unit import choices_page, golden_file
 from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, having, installed
 
-DIRECTORY = Path(__file__).parent / "golden"
+PLANS = Path(__file__).parent / "golden/plans.txt"
 KEY = "0123456789ABCDEF0123456789ABCDEF01234567"
 """A fingerprint for repositories whose key the catalog does not know: without one there is nothing to show but that."""
 SETS = ["none", "K80", "P40", "V100", "T4", "A100", "H100 + 4 NVSwitches", "L4", "RTX 3090", "GH200", "B200", "GB10"]
@@ -124,9 +126,9 @@ def checks(one: dict[str, Any]) -> str:
     return pin + (" (signed metadata, not packages)" if one.get("gpgcheck") is False else "")
 
 
-def block(title: str, decided: compose.Plan, roles: tuple[str, ...] = ("kernel_headers", "nvidia_driver")) -> list[str]:
+def block(decided: compose.Plan, roles: tuple[str, ...]) -> list[str]:
     """Return a plan: the decision, its steps and its warnings."""
-    lines = ["", f"## {title}", decision(decided)]
+    lines = [f"driver: {decision(decided)}"]
     lines += [f"  remedy: {one.remedy}" for one in decided.refusals]
     for one in decided.steps:
         if not roles or one.role in roles:
@@ -134,25 +136,44 @@ def block(title: str, decided: compose.Plan, roles: tuple[str, ...] = ("kernel_h
     return lines
 
 
-# --- one distribution --------------------------------------------------------------------------------------------
+# --- the plans of a distribution ------------------------------------------------------------------------------------
 
 
-def text(distro: str) -> str:
-    """Return the golden plans of a distribution."""
+def sections(distro: str) -> Iterator[golden_file.Section]:
+    """Yield the golden plans of a distribution: which driver for which GPUs, then complete plans."""
     data = catalog.distro(distro)
-    lines = [f"# {data['pretty']}: which driver for which GPUs; plans of some hosts below", ""]
-    lines += table(distro, "auto", SETS)
+    own = distribution_words(distro, data)
+    yield golden_file.Section("which driver for which GPUs", own, table(distro, "auto", SETS))
     for source in driver_sources.source_names(data):
-        lines += ["", *table(distro, source, FEW)]
+        yield golden_file.Section(f"which driver of {source}", own, table(distro, source, FEW))
     for title, decided, roles in plans(distro, data):
-        lines += block(title, decided, roles)
-    return "\n".join(lines) + "\n"
+        between = branch_words(data) if title.split()[0] in BETWEEN_BRANCHES else {}
+        yield golden_file.Section(title, own | between, block(decided, roles))
+
+
+BETWEEN_BRANCHES = ("upgrade", "downgrade", "flavour")
+
+
+def distribution_words(distro: str, data: dict[str, Any]) -> dict[str, str]:
+    """Return what each distribution has its own word for."""
+    repository = data["driver_sources"]["cuda_repo"]["repository"]
+    return {
+        "name": data["pretty"],
+        "kernel": host("T4", distro).base.kernel.running,
+        "cuda": f"{repository} {catalog.repository(repository)['url']}",
+    }
+
+
+def branch_words(data: dict[str, Any]) -> dict[str, str]:
+    """Return the words for the branches between which the driver is changed."""
+    _, low, high = branch_range(data)
+    return {"release": low.newest, "low": str(low.number), "high": str(high.number)}
 
 
 def table(distro: str, source: str, sets: list[str]) -> list[str]:
     """One line for each set of GPUs with a source."""
     requested = {} if source == "auto" else {"nvidia_driver_source": source}
-    return [f"{source:9} {names:20} {decision(decide(host(names, distro), **requested))}" for names in sets]
+    return [f"{names + ':':20} {decision(decide(host(names, distro), **requested))}" for names in sets]
 
 
 Row = tuple[str, compose.Plan, tuple[str, ...]]
@@ -216,37 +237,37 @@ def next_kernel(facts: Facts, branch: Any) -> Any:
     return shown._replace(steps=steps)
 
 
-def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
-    """Yield what happens to an installed driver: another branch, version, flavour, origin."""
-    source = "cuda_repo"
-    pairs = {
-        pair
-        for pair in driver_sources.branch_flavours(data, source, driver_sources.DKMS, "compute")
-        if pair in every_pair()
-    }
-    flavour = (
-        driver_sources.OPEN
-        if any(flavour == driver_sources.OPEN for _, flavour in pairs)
-        else driver_sources.PROPRIETARY
-    )
+def branch_range(data: dict[str, Any]) -> tuple[str, catalog.Branch, catalog.Branch]:
+    """Return the flavour that NVIDIA's repository has, the open one if it has both, and its oldest and newest branch."""
+    pairs = branch_flavours(data)
+    flavours = [flavour for _, flavour in pairs]
+    flavour = driver_sources.OPEN if driver_sources.OPEN in flavours else driver_sources.PROPRIETARY
     numbers = sorted(branch for branch, one in pairs if one == flavour)
     low, high = (catalog.branch(number) for number in (numbers[0], numbers[-1]))
     assert low and high
+    return flavour, low, high
+
+
+def branch_flavours(data: dict[str, Any]) -> list[driver_sources.Pair]:
+    """Return the branches that NVIDIA's repository has, with the flavours of each that exist."""
+    found = driver_sources.branch_flavours(data, "cuda_repo", driver_sources.DKMS, "compute")
+    every = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
+    return [pair for pair in found if pair in every]
+
+
+def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
+    """Yield what happens to an installed driver: another branch, version, flavour, origin."""
+    source = "cuda_repo"
+    flavour, low, high = branch_range(data)
     below = installed(distro, CARDS["T4"], source, low.newest, flavour)
     yield "T4, a kernel without a module at the next boot", next_kernel(below, low), DRIVER
     above = installed(distro, CARDS["T4"], source, high.newest, flavour)
     requested = {"nvidia_driver_source": source, "nvidia_driver_flavour": flavour}
-    yield (
-        f"upgrade {source} {low.number} to {high.number}",
-        decide(below, nvidia_driver_branch=high.number, **requested),
-        DRIVER,
-    )
-    yield (
-        f"downgrade {source} {high.number} to {low.newest}",
-        decide(above, nvidia_driver_version=low.newest, **requested),
-        DRIVER,
-    )
-    if (high.number, driver_sources.PROPRIETARY) in pairs and flavour == driver_sources.OPEN:
+    upgraded = decide(below, nvidia_driver_branch=high.number, **requested)
+    yield f"upgrade {source} {low.number} to {high.number}", upgraded, DRIVER
+    downgraded = decide(above, nvidia_driver_version=low.newest, **requested)
+    yield f"downgrade {source} {high.number} to {low.newest}", downgraded, DRIVER
+    if (high.number, driver_sources.PROPRIETARY) in branch_flavours(data) and flavour == driver_sources.OPEN:
         other = {"nvidia_driver_source": source, "nvidia_driver_flavour": "proprietary"}
         yield f"flavour of {source} {high.number}", decide(above, **other), DRIVER
     foreign = installed(distro, CARDS["T4"], "runfile", low.newest, flavour)
@@ -257,18 +278,20 @@ def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
         yield f"{source} to runfile", decide(below, **replaced), DRIVER
 
 
-def every_pair() -> set[driver_sources.Pair]:
-    """The branches of the catalog with the flavours of each."""
-    return {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
+def document() -> str:
+    """Return the golden plans of all distributions."""
+    return golden_file.document({distro: list(sections(distro)) for distro in catalog.distros()})
+
+
+def choices() -> str:
+    """Return the page of the drivers that the GPUs get."""
+    return choices_page.page(lambda names, distro: decide(host(names, distro)), SETS)
 
 
 def main() -> None:
-    """Write every golden plan."""
-    for distro in catalog.distros():
-        (DIRECTORY / f"{distro}.txt").write_text(text(distro))
-    for path in DIRECTORY.iterdir():
-        if path.stem not in catalog.distros():
-            path.unlink()
+    """Write the golden plans and the page."""
+    PLANS.write_text(document(), encoding="utf-8")
+    choices_page.PAGE.write_text(choices(), encoding="utf-8")
 
 
 if __name__ == "__main__":

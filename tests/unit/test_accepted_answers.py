@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.base import records
+from gpu_ready.catalog import model as catalog
 from gpu_ready.drain.journal import DockerDrain, KubernetesDrain, SlurmDrain, TasksDrain
 from gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, PackageFacts, WorkFacts
 from gpu_ready.lifecycle import audit, decide, variables
@@ -350,10 +351,10 @@ def test_every_text_and_list_has_a_limit_except_contents_of_files() -> None:
     assert [name for name in unbounded(answers.SHOWN, "") if not name.startswith(".diff.")] == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests/unit/golden").glob("*.txt")), ids=lambda path: path.stem)
-def test_plans_of_all_distributions_lose_nothing(path: Path) -> None:
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_plans_of_all_distributions_lose_nothing(distro: str) -> None:
     for names in ("T4", "H100 + 4 NVSwitches", "V100 + H100", "none"):
-        facts = goldens.host(names, path.stem)
+        facts = goldens.host(names, distro)
         answer = decide.answer_json(facts, compose.plan(facts, variables.parse_settings({}).settings))
         answer |= {"lease": "", "upgrade": PLAN["upgrade"]}
         accepted = answers.accept("gpu_node_plan", answer)

@@ -14,7 +14,7 @@ from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from hypothesis import given
 
-from tests.unit import goldens
+from tests.unit import choices_page, golden_file, goldens
 from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, having, with_driver
 from tests.unit.test_plan_driver import DEVICES, REQUESTS
 
@@ -54,14 +54,22 @@ def test_a_host_whose_gpus_are_passed_to_guests_is_left_alone() -> None:
     assert (decide(host).gpu_host, decide(host).steps) == (False, [])
 
 
-@pytest.mark.parametrize("distro", catalog.distros())
-def test_golden(distro: str) -> None:
-    """The plans as they are written in golden/; `.venv/bin/python -m tests.unit.goldens` writes them again."""
-    path = goldens.DIRECTORY / f"{distro}.txt"
-    assert path.exists(), "absent: run `.venv/bin/python -m tests.unit.goldens` and read what it wrote"
-    assert goldens.text(distro) == path.read_text(), (
+def test_the_golden_plans_are_those_of_the_planner() -> None:
+    assert goldens.document() == goldens.PLANS.read_text(encoding="utf-8"), (
         "changed: run `.venv/bin/python -m tests.unit.goldens`, read the diff"
     )
+
+
+def test_the_page_of_driver_choices_is_current() -> None:
+    assert goldens.choices() == choices_page.PAGE.read_text(encoding="utf-8"), (
+        "changed: run `.venv/bin/python -m tests.unit.goldens`, read the diff"
+    )
+
+
+@pytest.mark.parametrize("distro", catalog.distros())
+def test_the_golden_plans_hold_every_line_of_a_distribution(distro: str) -> None:
+    planned = {section.title: list(section.lines) for section in goldens.sections(distro)}
+    assert golden_file.rebuilt(goldens.PLANS.read_text(encoding="utf-8"), distro) == planned
 
 
 def test_the_parameters_of_a_verification_are_known_where_none_is_due() -> None:

@@ -56,10 +56,7 @@ lint-files: dev
 	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/python tools/past_table.py --check
-	@$(VENV)/python tools/fact_table.py --check
 	@$(VENV)/python tools/hostile_table.py --check
-	@$(VENV)/python tools/monitoring_rules.py --check
-	@$(VENV)/python tools/monitoring_dashboard.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, codespell, generated pages, vermin (Python 3.6 on hosts): clean"
 
@@ -92,12 +89,10 @@ campaign: dev  ## all long checks, in parts that are recorded and resumed: make 
 catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_catalog.py
 	@$(VENV)/python tools/compile_variables.py
-	@$(VENV)/python tools/monitoring_rules.py
 
 docs: dev  ## write the pages about distributions, pasts and hostile hosts from the planner and the tests' records
 	@$(VENV)/python tools/distribution_table.py
 	@$(VENV)/python tools/past_table.py
-	@$(VENV)/python tools/fact_table.py
 	@$(VENV)/python tools/hostile_table.py
 
 # With hashes of all files of every release, for every Python from 3.11 on. dev.txt takes the versions of runtime.txt.

@@ -10,7 +10,7 @@ from gpu_ready.catalog import model as catalog
 
 from tests.unit.goldens import decide
 from tests.unit.hosts import P40, T4, bare, carried_out, having
-from tools import compile_catalog, fact_table
+from tools import compile_catalog
 
 ROOT = Path(__file__).resolve().parents[2]
 FIELDS = ("branches", "packages", "imex", "toolkits")
@@ -22,10 +22,6 @@ def warnings(host: Any, **given: Any) -> dict[str, list[str]]:
     for one in decided.warnings:
         found.setdefault(one.code, []).append(one.message + " " + one.remedy)
     return found
-
-
-def test_the_page_of_facts_is_current() -> None:
-    assert fact_table.PAGE.read_text(encoding="utf-8") == fact_table.page(), "run `make docs`"
 
 
 @pytest.mark.parametrize("distro", catalog.distros())

@@ -79,7 +79,7 @@ def is_absent(entry: DriverSource, branch: int, flavour: str) -> bool:
 
 
 def is_unverified(data: Distribution, source: str, field: str, value: object = None) -> bool:
-    """Return True if no public source confirms a field of a driver source, or a value of it (docs/dev/facts.md)."""
+    """True if no public source confirms a field of a driver source, or a value of it."""
     doubtful = (data["driver_sources"][source].get("unverified") or {}).get(field)
     return doubtful is True or value in (doubtful or ())
 

@@ -55,8 +55,6 @@ lint-files: dev
 	@$(VENV)/codespell
 	@$(VENV)/python tools/compile_variables.py --check
 	@$(VENV)/python tools/distribution_table.py --check
-	@$(VENV)/python tools/past_table.py --check
-	@$(VENV)/python tools/hostile_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, codespell, generated pages, vermin (Python 3.6 on hosts): clean"
 
@@ -90,10 +88,8 @@ catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argumen
 	@$(VENV)/python tools/compile_catalog.py
 	@$(VENV)/python tools/compile_variables.py
 
-docs: dev  ## write the pages about distributions, pasts and hostile hosts from the planner and the tests' records
+docs: dev  ## write docs/distributions.md from the planner and the table of what the tests install
 	@$(VENV)/python tools/distribution_table.py
-	@$(VENV)/python tools/past_table.py
-	@$(VENV)/python tools/hostile_table.py
 
 # With hashes of all files of every release, for every Python from 3.11 on. dev.txt takes the versions of runtime.txt.
 lock: dev  ## resolve requirements/*.in into the newest versions that fit, with hashes (requirements/*.txt)

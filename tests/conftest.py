@@ -23,7 +23,12 @@ sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
 
 from gpu_ready.base import files, locks, manifest, manifest_notes  # noqa: E402  importable from here on
 
-from tests.grid import CAMPAIGN  # noqa: E402
+from tests.grid import CAMPAIGN, SEED  # noqa: E402
+
+
+def pytest_report_header() -> str:
+    """Print what repeats the samples of this run."""
+    return f"samples: GPU_READY_SEED={SEED}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
-"""The cells of docs/dev/pasts.md: hosts of lab/fleets/pasts.yml by what site.yml and uninstall.yml do with them.
+"""Hosts of lab/fleets/pasts.yml by what site.yml and uninstall.yml do with them.
 
-Data only, without the lab: tools/past_table.py and a unit test read it too.
+Data only, without the lab: a unit test reads it too.
 """
 
 from pathlib import Path
@@ -10,8 +10,6 @@ from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parents[2]
 FLEET_FILE = ROOT / "lab/fleets/pasts.yml"
-RECORD = ROOT / "tests/integration/pasts.json"
-"""What was run, with its date: written by the test, kept in the repository."""
 
 PLAN, RUN, SECOND, HEALTHY = "plan", "run", "second run unchanged", "package manager healthy"
 RUNNING, UNINSTALL = "nothing stopped", "uninstall leaves the past"
@@ -60,10 +58,3 @@ def cases() -> list[Case]:
         )
         for name, host in data["hosts"].items()
     ]
-
-
-def expectation(case: Case) -> str:
-    """Return the expected outcome in words: refuse with its codes, adopt or extend with what is kept and restarted."""
-    more = case.refusal_codes if case.outcome == "refuse" else case.keeps
-    text = f"{case.outcome} {', '.join(more)}".rstrip()
-    return text + (f"; restarts {', '.join(case.restarted)}" if case.restarted else "")

@@ -1,39 +1,27 @@
 """The life of a driver on a host of every distribution that the lab can dress, through the real playbooks.
 
 All hosts run each phase together. `make test` takes one RPM host through installation, second run and removal; upgrade, downgrade,
-change of the flavour and the refusal of another source are phases of the campaign, as are the other hosts and the other source. What
-passed is written to build/matrix.json; the page docs/dev/distributions.md is made of the copy of it that the repository keeps, and the
-last test compares the two, so that the page claims what was run and no more.
+change of the flavour and the refusal of another source are phases of the campaign, as are the other hosts and the other source.
 """
 
-import datetime
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.grid import CAMPAIGN
 from tests.integration import matrix
-from tests.integration.fleet import ROOT, Fleet, Run, hosts_of, lab, requests
-from tests.integration.matrix import CONFLICT, DOWNGRADE, FLAVOUR, INSTALL, PLAN, REMOVE, SECOND, UPGRADE, Case, Cell
+from tests.integration.fleet import Fleet, Run, hosts_of, lab, requests
+from tests.integration.matrix import Case
 
 pytestmark = pytest.mark.lab
 
 CASES = [case for case in matrix.cases() if case.host in hosts_of("matrix")]
 OTHERS = [case for case in CASES if case.other]
-PASSED: dict[Cell, str] = {}
-WRITTEN = ROOT / "build/matrix.json"
 OTHER_SOURCE = {"nvidia_driver_source": "{{ matrix_other }}", "nvidia_driver_version": "{{ matrix_other_version }}"}
 
 
 def each(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.host)
-
-
-def passed(case: Case, column: str, what: str, source: str | None = None) -> None:
-    """Record a cell as run."""
-    PASSED[Cell(case.distribution, source or case.source, column)] = f"{case.host}: {what}"
 
 
 def driver(fleet: Fleet, host: str) -> str:
@@ -163,8 +151,6 @@ def test_install(checked: Run, first: Any, case: Case) -> None:
     clean(run, case.host)
     assert state[case.host] == f"{case.older} {case.flavours[0]}"
     assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.look"] == checked.steps(case.host)
-    passed(case, PLAN, "--check lists the steps that the run then does")
-    passed(case, INSTALL, state[case.host])
 
 
 @each(CASES)
@@ -175,58 +161,52 @@ def test_second_run_changes_nothing_and_uses_no_network(second: Any, case: Case)
     assert run.recap(case.host)["changed"] == 0
     assert run.calls[case.host] == 1
     assert fetched == 0
-    passed(case, SECOND, "one remote call, no step, no network")
 
 
 @pytest.mark.long
-@each([case for case in CASES if UPGRADE in case.columns])
+@each(CASES)
 def test_upgrade(upgraded: Any, case: Case) -> None:
     run, state = upgraded
     clean(run, case.host)
     assert "nvidia_driver.install" in run.changed_steps(case.host)
     assert state[case.host] == f"{case.newer} {case.flavours[0]}"
-    passed(case, UPGRADE, f"{case.older} to {case.newer}")
 
 
 @pytest.mark.long
-@each([case for case in CASES if DOWNGRADE in case.columns])
+@each(CASES)
 def test_downgrade(downgraded: Any, case: Case) -> None:
     run, state = downgraded
     clean(run, case.host)
     assert "nvidia_driver.install" in run.changed_steps(case.host)
     assert state[case.host] == f"{case.older} {case.flavours[0]}"
-    passed(case, DOWNGRADE, f"{case.newer} to {case.older}")
 
 
 @pytest.mark.long
-@each([case for case in CASES if FLAVOUR in case.columns])
+@each([case for case in CASES if len(case.flavours) > 1])
 def test_flavour_change(changed: Any, case: Case) -> None:
     run, state = changed
     clean(run, case.host)
     assert "nvidia_driver.install" in run.changed_steps(case.host)
     assert state[case.host] == f"{case.older} {case.flavours[-1]}"
-    passed(case, FLAVOUR, f"{case.flavours[0]} to {case.flavours[-1]}")
 
 
 @pytest.mark.long
 @each(OTHERS)
 def test_another_source_over_the_first_is_refused(conflict: Run, case: Case) -> None:
-    refused(conflict, case, case.source, str(case.other))
+    refused(conflict, case, str(case.other))
 
 
-def refused(run: Run, case: Case, present: str, asked: str) -> None:
+def refused(run: Run, case: Case, asked: str) -> None:
     """Check that a host was refused because of the driver of another source, and left unchanged."""
     message = run.failures(case.host)
     assert "two drivers of different origin" in message and asked in message, run.screen[-2000:]
     assert run.changed(case.host) == []
-    passed(case, CONFLICT, f"a driver of {present} was installed", asked)
 
 
 @each(CASES)
 def test_remove(removed: Run, fleet: Fleet, case: Case) -> None:
     clean(removed, case.host)
     check_removed(fleet, case)
-    passed(case, REMOVE, "uninstall.yml left no module, library or file of gpu-ready")
 
 
 def check_removed(fleet: Fleet, case: Case) -> None:
@@ -249,8 +229,6 @@ def test_install_from_the_other_source(other_checked: Run, other_first: Any, cas
     clean(run, case.host)
     assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.look"] == other_checked.steps(case.host)
     assert state[case.host].split()[0].count(".") >= 1
-    passed(case, PLAN, "--check lists the steps that the run then does", case.other)
-    passed(case, INSTALL, state[case.host], case.other)
 
 
 @pytest.mark.long
@@ -261,13 +239,12 @@ def test_second_run_with_the_other_source(other_second: Any, case: Case) -> None
     assert run.steps(case.host) == []
     assert run.recap(case.host)["changed"] == 0
     assert fetched == 0
-    passed(case, SECOND, "one remote call, no step, no network", case.other)
 
 
 @pytest.mark.long
 @each(OTHERS)
 def test_the_first_source_over_the_other_is_refused(other_conflict: Run, case: Case) -> None:
-    refused(other_conflict, case, str(case.other), case.source)
+    refused(other_conflict, case, case.source)
 
 
 @pytest.mark.long
@@ -275,16 +252,3 @@ def test_the_first_source_over_the_other_is_refused(other_conflict: Run, case: C
 def test_remove_the_other_source(other_removed: Run, fleet: Fleet, case: Case) -> None:
     clean(other_removed, case.host)
     check_removed(fleet, case)
-    passed(case, REMOVE, "uninstall.yml left no module, library or file of gpu-ready", case.other)
-
-
-@pytest.mark.long
-def test_the_page_claims_what_was_run_and_no_more(other_removed: Run) -> None:
-    """The record in the repository equals what just passed; `make docs` makes the page of it."""
-    cells = [{**cell._asdict(), "run": PASSED[cell]} for cell in sorted(PASSED)]
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    WRITTEN.parent.mkdir(exist_ok=True)
-    WRITTEN.write_text(json.dumps({"date": today, "cells": cells}, indent=1) + "\n", encoding="utf-8")
-    assert set(PASSED) == set(matrix.claimed()), "not every phase passed"
-    kept = json.loads(Path(matrix.RECORD).read_text(encoding="utf-8"))["cells"]
-    assert kept == cells, f"copy {WRITTEN} to {matrix.RECORD} and run `make docs`"

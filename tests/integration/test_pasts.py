@@ -1,11 +1,8 @@
 """Hosts that somebody else set up (lab/pasts), through site.yml and uninstall.yml with default variables.
 
-A few hosts at a time go through all phases; each cell of docs/dev/pasts.md is one test. What was run is written to
-build/pasts.json; `tools/past_table.py --add` takes it into the record that the page is made of.
+A few hosts at a time go through all phases; each phase of each host is one test.
 """
 
-import datetime
-import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +21,6 @@ pytestmark = pytest.mark.lab
 FLEET = "pasts"
 CASES = [case for case in pasts.cases() if CAMPAIGN or not case.extra]
 BATCH = 4
-WRITTEN = ROOT / "build/pasts.json"
-RESULTS: dict[tuple[str, str], str] = {}
-"""Result of each cell that was run: empty where it passed, else the first line of its error."""
 
 PAST = "some pasts: the cells of the column compare with before"
 WORK = "past-work"
@@ -173,7 +167,6 @@ def lives(lab_machine: None, request: pytest.FixtureRequest) -> Any:
     ]
     asked = [call.params["case"] for call in calls if isinstance(call.params.get("case"), Case)]
     yield Lives([case for case in CASES if case in asked])
-    write_record()
     lab("down", FLEET)
 
 
@@ -248,37 +241,4 @@ CHECKS = {
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.host)
 def test_past(lives: Lives, case: Case, column: str) -> None:
-    RESULTS[case.host, column] = "not finished"
-    try:
-        CHECKS[column](lives.of(case), case)
-    except BaseException as error:
-        RESULTS[case.host, column] = next(iter(str(error).splitlines()), type(error).__name__)[:300]
-        raise
-    RESULTS[case.host, column] = ""
-
-
-def write_record() -> list[dict[str, str]]:
-    """Write the cells that were run; `tools/past_table.py --add` takes them into the record of the repository."""
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    cells = [
-        {"host": host, "column": column, "date": today, "error": error}
-        for (host, column), error in sorted(RESULTS.items())
-    ]
-    WRITTEN.parent.mkdir(exist_ok=True)
-    WRITTEN.write_text(json.dumps({"cells": cells}, indent=1) + "\n", encoding="utf-8")
-    return cells
-
-
-@pytest.mark.long
-def test_the_page_says_what_was_run_and_no_more(lives: Lives) -> None:
-    """The record in the repository equals what was just run; `make docs` makes the page of it."""
-    cells = write_record()
-    assert set(RESULTS) == {(case.host, column) for case in pasts.cases() for column in COLUMNS}, (
-        "not every cell was run"
-    )
-    kept = json.loads(pasts.RECORD.read_text(encoding="utf-8"))["cells"]
-    assert results(kept) == results(cells), f"run `tools/past_table.py --add {WRITTEN}`"
-
-
-def results(cells: list[dict[str, str]]) -> list[tuple[str, str, str]]:
-    return [(cell["host"], cell["column"], cell["error"]) for cell in cells]
+    CHECKS[column](lives.of(case), case)

@@ -187,12 +187,7 @@ PARTS = (
     _tests("vm_upgrade", "guests: 535 to 550, live and by reboot", GUESTS),
     _tests("vm", "guests of Debian 12 and 13 from nouveau to a verified container", GUESTS),
     _tests("vm_power", "guest: power cuts at every stage", GUESTS),
-    Part(
-        "fault_grid",
-        "every fault and cut at every task, on a Debian and a Rocky host: the cells of faults.md",
-        (sys.executable, "tools/fault_grid.py"),
-        (*PRODUCT, *LAB, "tools/fault_grid.py", "tools/fault_cells.py"),
-    ),
+    _tests("fault_grid", "a sample of every fault and cut at every task, on a Debian and a Rocky host"),
     Part(
         "bench",
         "a small run of `make bench`, so that it stays runnable",

@@ -195,6 +195,7 @@ class Fleet:
             done = subprocess.run(
                 self.command(*arguments, playbook=playbook), capture_output=True, text=True, timeout=self.limit,
                 cwd=self.directory if self.collections else ROOT, env=env, check=False, stdin=subprocess.DEVNULL,
+                start_new_session=bool(moments),  # a moment can kill the run's process group
             )  # fmt: skip
             recorded = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
             counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())

@@ -1,6 +1,6 @@
 """Broken hosts, mirrors and networks: the first line names the planted cause, then what to do.
 
-A sample of the cells of tools/fault_grid.py (docs/dev/faults.md): faults that occur before anything is installed.
+Faults that occur before anything is installed; test_fault_grid.py also has those at other moments, and the repair.
 """
 
 import json

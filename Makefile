@@ -81,8 +81,8 @@ integration: dev  ## tests on lab hosts (root; starts the lab and stops its own 
 containers: dev  ## the molecule scenario "container": podman or docker, no root, no lab
 	@$(VENV)/molecule test -s container
 
-campaign: dev  ## all long checks, in parts that are recorded and resumed: make campaign PART="vm cuda"
-	@$(VENV)/python tools/campaign.py $(PART)
+campaign: dev  ## all long checks (root; ten hours on two cores), or some: make campaign PART="vm cuda" SEED=2026-11-26
+	@$(VENV)/python tools/campaign.py $(PART) $(if $(SEED),--seed $(SEED))
 
 catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_catalog.py

@@ -12,7 +12,7 @@ from hypothesis import settings
 # No deadline: a test that fails because a machine is busy says nothing about the code. The gate tries the same examples
 # every time, so that a red run is the change's doing; `pytest --hypothesis-profile=search` looks for new ones.
 settings.register_profile("gate", deadline=None, derandomize=True, max_examples=40)
-settings.register_profile("search", deadline=None, max_examples=2000)
+settings.register_profile("search", deadline=None, max_examples=500)
 settings.load_profile("gate")
 # Thousands of collected tests stay until the end; by default the collector looks at all of them again and again.
 gc.set_threshold(50_000, 20, 100)

@@ -1,12 +1,11 @@
-"""Run the long checks in parts, record each result, and write docs/dev/campaign.md.
+"""Run the long checks: all of them at one commit, and write what passed to docs/dev/campaign.md.
 
-usage: tools/campaign.py              run the parts that are not green or are stale, in order
-       tools/campaign.py PART...      run these parts
-       tools/campaign.py --status     list the parts with their last result; stale: an input has changed since
-       tools/campaign.py --page       only write the page
+usage: tools/campaign.py [--seed SEED]     a whole run; continues one at this commit that was interrupted
+       tools/campaign.py PART... [--seed SEED]      these parts, without a record
+       tools/campaign.py --list            the parts: what they check, their minutes, the last defect that they found
 
-A part is recorded as soon as it ends, so an interrupted campaign resumes where it stopped. The record is
-docs/dev/campaign.json. Most parts need root and lab hosts (docs/dev/lab.md); logs are in build/campaign/PART.log.
+A maintainer runs it before a release: as root on a machine of its own with two cores, where it takes ten hours at most.
+Parts that draw samples print the seed, which is the date; --seed repeats one. Logs are in build/campaign.
 """
 
 import argparse
@@ -16,206 +15,184 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "docs/dev/campaign.json"
 PAGE = ROOT / "docs/dev/campaign.md"
-LOGS = ROOT / "build/campaign"
-PRODUCT = ("ansible.cfg", "catalog", "library", "module_utils", "playbooks", "plugins", "roles", "site.yml")
-LAB = (
-    "lab",
-    "requirements",
-    *(
-        f"tests/integration/{name}"
-        for name in (
-            "callback_plugins",
-            "conftest.py",
-            "cores.py",
-            "fleet.py",
-            "package_health.py",
-            "package_health.sh",
-        )
-    ),
-)
+BUILD = ROOT / "build/campaign"
 PASSED, FAILED = "passed", "FAILED"
+PYTEST = (sys.executable, "-m", "pytest", "-v", "--durations=25")
+SEED = "SEED"
+"""Stands for the seed of the run in the command of a part."""
 
 
 class Part(NamedTuple):
     """A part of the campaign."""
 
     name: str
+    minutes: float
+    """On two cores: as the last run took them; an estimate where it never ran."""
     what: str
-    command: tuple[str, ...]
-    inputs: tuple[str, ...]
-    """Paths in the repository whose change makes the last result stale."""
+    found: str
+    """The last defect that it found, with the commit that corrected it."""
+    command: tuple[str, ...] = ()
+    """Default: all tests of the integration test file of this name, on all hosts of its fleets."""
+
+    def argv(self, seed: str) -> list[str]:
+        """Return the command of the part."""
+        command = self.command or (*PYTEST, f"tests/integration/test_{self.name}.py")
+        return [word.replace(SEED, seed) for word in command]
+
+
+PARTS = (
+    Part(
+        "unit", 30, "unit tests with all cases of their grids and new examples for the property tests",
+        "a change of the runtime mode left imports in containerd's configuration (bc03a79f)",
+        (*PYTEST, "-q", "--hypothesis-profile=search", f"--hypothesis-seed={SEED}", "tests/unit", "tests/corpus"),
+    ),
+    Part("demo", 2.8, "the fleet of `make demo` from bare hosts to the report, with NVIDIA's real kernel module",
+         "a host without a tool for initial RAM disks could not be provisioned (e3af2ede)"),
+    Part("distributions", 12, "the life of a driver on all distributions and sources",
+         "the removal left the directories of module sources (31da57c3)"),
+    Part("pasts", 26, "hosts that somebody else set up, from the plan to the removal",
+         "a DKMS module of others that does not build broke the installation of kernel headers (8b06b224)"),
+    Part("ubuntu", 2.1, "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX",
+         "IMEX did not follow the driver's version (4da32a81)"),
+    Part("ubuntu_kernel", 5, "Ubuntu with defaults: an update installs a newer kernel, a reboot into it",
+         "no GPU was left after a kernel update (0d2b88e0)"),
+    Part("elrepo", 1.1, "Enterprise Linux with ELRepo's driver and its nvidia-detect",
+         "uninstall.yml left kernel headers on Enterprise Linux (298e083d)"),
+    Part("runfile", 4.6, "the driver as .run installer: install, replace, refuse, remove, change to packages and back",
+         "a removed driver stayed loaded where the host itself had loaded it (bc8f2779)"),
+    Part("versions", 6.7, "ansible-core 2.16 with Python 3.6 on hosts, the newest one, a host without Python",
+         "an upgrade failed with ansible-core 2.16 (8938c922)"),
+    Part("cuda", 1.7, "CUDA toolkits as packages and installers, side by side",
+         "removed toolkits left the configuration of their packages (d30e7a78)"),
+    Part("cudnn", 3.4, "cuDNN as archives and packages",
+         "the removal of one cuDNN took the linker's file of another (6de0d8aa)"),
+    Part("engine", 2.2, "Docker's own engine: conflicts, pins, upgrade, downgrade, options, removal",
+         "docker did not start on Enterprise Linux 10, which packs kernel modules apart (eba75052)"),
+    Part("engines", 3.1, "podman and containerd, also containerd 2",
+         "the toolkit was taken from running containers of containerd (1cc96df0)"),
+    Part("kubernetes_node", 2.5, "nodes of k3s, RKE2 and CRI-O (stand-ins): the kubelet's engine, restarted once",
+         "a node of CRI-O without its daemon's program could not be verified (b2fff0d6)"),
+    Part("runtime", 9.9, "all container runtime modes, nvidia-docker's migration, driver changes",
+         "a container of the driver volume did not start after a power cut (73624752)"),
+    Part("verify", 1.5, "every outcome of the verification",
+         "a GPU that was lost after its verification stayed verified (8487198e)"),
+    Part("real_gpu", 2, "what is prepared for a machine with a real GPU, on a lab host",
+         "the run left processes behind (05858f43)"),
+    Part("upgrade", 8.9, "upgrade of hosts in service: red canary, killed control node, rollback",
+         "a lost host that a task file had drained was not undrained (d15b39f8)"),
+    Part("upgrade_fleet", 60, "upgrade of 24 mixed hosts: failures beyond the budget, a control node that is killed",
+         "a host that lost its GPUs in the middle of an upgrade counted as upgraded (8ada5175)"),
+    Part("upgrade_sources", 2.5, "upgrades without a network of .run and RPM drivers",
+         "dnf dropped what an upgrade had fetched before it ended (574cd3b7)"),
+    Part("upgrade_ubuntu", 2, "upgrades and rollbacks without a network of Ubuntu's packages, compiled and precompiled",
+         "Ubuntu's own packages cannot be upgraded from 580 to 595; now documented (9428c02a)"),
+    Part("upgrade_play", 8.2, "the plays of an upgrade over simulated modules, also with ansible-core 2.16",
+         "a run with a missing task file ended with status 0 (46ea2e52)"),
+    Part("upgrade_exclude", 0.1, "which hosts an upgrade leaves out",
+         "hosts named in a text were not left out (a0c46310)"),
+    Part("sudo", 0.2, "messages of a run where sudo refuses", "sudo without a terminal had no remedy (c629cea2)"),
+    Part("drain", 3, "drain by docker, Slurm, Kubernetes and own tasks",
+         "a pod that was already Terminating ended the drain (c69f3bfe)"),
+    Part("kubernetes_build", 3.3, "Kubernetes from Debian's source package, for the lab's cache",
+         "the build failed on a machine that had run no lab host (4aa60fb5)",
+         (sys.executable, "-m", "gpu_ready_lab", "kubernetes")),
+    Part("kubernetes", 13, "a real control plane and kubelets: device plugin, sharing, CDI, test pods, drains, removal",
+         "an API server that was away while a node was cordoned failed the drain (6dda525f)"),
+    Part("kubernetes_upgrade", 9.6, "upgrades and a rollback of nodes of a real cluster; pods that hold GPUs",
+         "pods that a DaemonSet started after the plan blocked the live reload (ece80c11)"),
+    Part("in_use", 4.4, "hosts with running work: each kind, each disruption, with and without permission",
+         "a process could pass as a service of the driver by its name (6eda045b)"),
+    Part("nvlink5", 1.8, "a host with NVLink 5 switches: what its fabric manager needs, installed and removed",
+         "mlx5_ib was not loaded, nor infiniband-diags installed (138db84d)"),
+    Part("pull", 1, "a host that provisions itself by ansible-pull; the audit",
+         "the reason of a failed service was not found in its journal (3f94f672)"),
+    Part("faults", 7.5, "wrong settings, broken mirrors, killed runs, uninstall",
+         "a package that dpkg was killed in was not unpacked again (f437d769)"),
+    Part("settings", 8.8, "parameters of the kernel module; persistence mode on Ubuntu and Debian",
+         "the pages promised persistence mode for Debian's own driver (bf960165)"),
+    Part("monitoring", 4.4, "faults of lab hosts and their alerts in a real Prometheus; containers; DCGM",
+         "node_exporter was removed before the service that writes to its directory (571ae6bd)"),
+    Part("monitoring_rpm", 1.5, "monitoring on Enterprise Linux: DCGM, EPEL's node_exporter, version locks, removal",
+         "DCGM could not be held: the program that locks versions was missing (b143bd0a)"),
+    Part("vendors", 1.2, "defaults: the vendors' own names with TLS, and faults of their servers",
+         "a certificate that is not valid yet did not point to the clock (d10a8799)"),
+    Part("faults_environment", 0.9, "broken hosts and networks before anything is installed",
+         "the first missing package hid that no package list could be read (fb323539)"),
+    Part("failure", 0.3, "builds, modules and services that fail",
+         "apt did not work after a transaction that had failed (6b423a6a)"),
+    Part("security", 0.6, "hostile settings, ownership and modes",
+         "root's programs ran with the umask of the login (a293d093)"),
+    Part("hostile", 45, "a sample of every wrong answer of a host for every module",
+         "a silent host held all others for hours (6fe0d035)"),
+    Part("hostile_host", 0.4, "a hostile host behind ssh",
+         "a hostile host was told the control node's Python (6a2f8130)"),
+    Part("simulation", 1.9, "a small simulated fleet: killed and repeated, and beyond its budget",
+         "a host was changed by a plan that another run had made out of date (187f3ea2)"),
+    Part("setups", 3.1, "set-ups of other people: setups.md",
+         "a site's own playbook with a role did not find the settings of the whole run (4c102b76)"),
+    Part("molecule", 1.3, "the molecule scenarios", "a copy of the collection stayed in the home directory (55d6d76f)"),
+    Part("galaxy_import", 0.3, "what Galaxy checks when a collection is uploaded",
+         "Galaxy imports no collection with a role that has no page (ec326249)"),
+    Part("vm_sample", 10, "guest: power cut during the driver's installation",
+         "a module that a loss of power left unreadable was not built again (91e6af96)"),
+    Part("vm_chooser", 15, "guest: NVIDIA's real modules against the catalog's choice",
+         "messages proposed branches that the planner refuses (67e2e295)"),
+    Part("vm_driver", 15, "guest: version mismatch, driver in use",
+         "a live reload left services stopped where it failed (65ac4c2e)"),
+    Part("vm_kernel", 20, "guest: nouveau, an operator's reboots, a kernel upgrade",
+         "a default of GRUB was taken for the newest kernel (a45310df)"),
+    Part("vm_upgrade", 20, "guests: 535 to 550, live and by reboot",
+         "NVIDIA's older installers leave files that the pages did not name (6fa07036)"),
+    Part("vm", 20, "guests of Debian 12 and 13 from nouveau to a verified container",
+         "nouveau can only be unbound by a reboot, which the pages did not say (3e3d2f7f)"),
+    Part("vm_power", 40, "guest: power cuts at every stage",
+         "lists that a power cut left empty were not read again (12be47e1)"),
+    Part("fault_grid", 60, "a sample of faults and cuts at any task, on a Debian and a Rocky host",
+         "after a power cut a driver of NVIDIA's repository was taken for Debian's (70d6eae7)"),
+    Part("bench", 8, "a small run of `make bench`",
+         "half of the CPU time of a host in the desired state was templates (11259151)",
+         (sys.executable, "bench/run.py", "--small")),
+)  # fmt: skip
 
 
 class Result(TypedDict):
-    """The last run of a part."""
+    """The end of a part."""
 
-    commit: str
-    """Abbreviated; with + where inputs had changes that were not committed."""
-    date: str
     result: str
     minutes: float
-    stale: bool
-    """Whether inputs had changed when the record was last written."""
 
 
-def _tests(name: str, what: str, *more: str) -> Part:
-    """Return the part of an integration test file: all its tests on all hosts of its fleets."""
-    path = f"tests/integration/test_{name}.py"
-    command = (sys.executable, "-m", "pytest", "-v", "--durations=25", path)
-    return Part(name, what, command, (*PRODUCT, *LAB, path, *more))
+class Run(TypedDict):
+    """A whole run, finished or not."""
+
+    commit: str
+    seed: str
+    date: str
+    results: dict[str, Result]
 
 
-GUESTS = "tests/integration/guests.py"
-HOOK = "tests/integration/upgrade_hook.yml"
-CLUSTER = ("tests/integration/control_plane.py", "tests/integration/kubernetes_objects.py")
-PARTS = (
-    Part(
-        "unit",
-        "unit tests with new examples for the property tests",
-        (sys.executable, "-m", "pytest", "-q", "--hypothesis-profile=search", "tests/unit", "tests/corpus"),
-        (*PRODUCT, *LAB, "tests/conftest.py", "tests/corpus", "tests/grid.py", "tests/unit"),
-    ),
-    _tests("demo", "the fleet of `make demo` from bare hosts to the report, with NVIDIA's real kernel module"),
-    _tests(
-        "distributions",
-        "the life of a driver on all distributions and sources",
-        "tests/integration/matrix.py",
-    ),
-    _tests(
-        "pasts",
-        "hosts that somebody else set up, from the plan to the removal",
-        "tests/integration/pasts.py",
-    ),
-    _tests("ubuntu", "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX"),
-    _tests(
-        "ubuntu_kernel",
-        "Ubuntu with defaults: an update installs a newer kernel, a reboot into it",
-        "tests/integration/kernel_update.sh",
-    ),
-    _tests("elrepo", "Enterprise Linux with ELRepo's driver and its nvidia-detect"),
-    _tests("runfile", "the driver as .run installer: install, replace, refuse, remove, change to packages and back"),
-    _tests("versions", "ansible-core 2.16 with Python 3.6 on hosts, the newest one, a host without Python"),
-    _tests("cuda", "CUDA toolkits as packages and installers, side by side"),
-    _tests("cudnn", "cuDNN as archives and packages", "tests/integration/cudnn_role.yml"),
-    _tests("engine", "Docker's own engine: conflicts, pins, upgrade, downgrade, options, removal"),
-    _tests("engines", "podman and containerd, also containerd 2"),
-    _tests(
-        "kubernetes_node",
-        "nodes of k3s, RKE2 and CRI-O (stand-ins): the kubelet's engine is found, restarted once, reverted",
-        "lab/kubernetes/rancher.sh",
-        "lab/kubernetes/crio.sh",
-    ),
-    _tests("runtime", "all container runtime modes, nvidia-docker's migration, driver changes"),
-    _tests("verify", "every outcome of the verification"),
-    _tests("real_gpu", "what is prepared for a machine with a real GPU, on a lab host", "tools/real_gpu"),
-    _tests(
-        "upgrade",
-        "upgrade of hosts in service: red canary, killed control node, rollback",
-        HOOK,
-        "tests/integration/upgrade_lost.yml",
-    ),
-    _tests("upgrade_fleet", "upgrade of 24 mixed hosts, with the control node killed ten times"),
-    _tests("upgrade_budget", "upgrade of 24 hosts with failures beyond the budget, then within it"),
-    _tests("upgrade_sources", "upgrades without a network of .run and RPM drivers", HOOK),
-    _tests(
-        "upgrade_ubuntu",
-        "upgrades and rollbacks without a network of Ubuntu's packages, compiled on the host and precompiled",
-        HOOK,
-    ),
-    _tests("upgrade_play", "the plays of an upgrade over simulated modules, also with ansible-core 2.16"),
-    _tests("upgrade_exclude", "which hosts an upgrade leaves out"),
-    _tests("sudo", "messages of a run where sudo refuses"),
-    _tests(
-        "drain",
-        "drain by docker, Slurm, Kubernetes and own tasks",
-        "tests/integration/drain.yml",
-        "tests/integration/drain_hook.yml",
-    ),
-    Part(
-        "kubernetes_build",
-        "Kubernetes from Debian's source package, for the lab's cache",
-        (sys.executable, "-m", "gpu_ready_lab", "kubernetes"),
-        ("lab/gpu_ready_lab/data/kubernetes", "lab/gpu_ready_lab/kubernetes.py"),
-    ),
-    _tests(
-        "kubernetes",
-        "a real control plane and kubelets: device plugin, sharing, CDI, test pods, drains, removal",
-        *CLUSTER,
-        "tests/integration/drain.yml",
-    ),
-    _tests(
-        "kubernetes_upgrade",
-        "upgrades and a rollback of nodes of a real cluster: failed canary, pods of DaemonSets that hold GPUs",
-        *CLUSTER,
-    ),
-    _tests("in_use", "hosts with running work: each kind, each disruption, with and without permission"),
-    _tests("nvlink5", "a host with NVLink 5 switches: what its fabric manager needs, installed and removed"),
-    _tests("pull", "a host that provisions itself by ansible-pull; the audit", "deploy/pull"),
-    _tests("faults", "wrong settings, broken mirrors, killed runs, uninstall"),
-    _tests("settings", "parameters of the kernel module, and persistence mode on Ubuntu's and Debian's archive"),
-    _tests(
-        "monitoring",
-        "faults of lab hosts and their alerts in a real Prometheus and Alertmanager; containers; DCGM",
-        "deploy/monitoring",
-    ),
-    _tests("monitoring_rpm", "monitoring on Enterprise Linux: DCGM, EPEL's node_exporter, version locks, removal"),
-    _tests("vendors", "defaults: the vendors' own names with TLS, and faults of their servers"),
-    _tests("faults_environment", "broken hosts and networks before anything is installed"),
-    _tests("failure", "builds, modules and services that fail"),
-    _tests("security", "hostile settings, ownership and modes"),
-    _tests("hostile", "a sample of every wrong answer of a host for every module", "tests/hostile"),
-    _tests("hostile_host", "a hostile host behind ssh", "tests/hostile"),
-    _tests("simulation", "a small simulated fleet: killed and repeated, and beyond its budget", "bench"),
-    _tests("setups", "set-ups of other people: setups.md", "docs/inventories.md", "tools/build_collection.py"),
-    _tests("molecule", "the molecule scenarios", "molecule"),
-    _tests(
-        "galaxy_import", "what Galaxy checks when a collection is uploaded", "galaxy.yml", "tools/build_collection.py"
-    ),
-    _tests("mirror_dnf", "the lab's RPM repositories, read by a real dnf"),
-    _tests("vm_sample", "guest: power cut during the driver's installation", GUESTS),
-    _tests("vm_chooser", "guest: NVIDIA's real modules against the catalog's choice", GUESTS),
-    _tests("vm_driver", "guest: version mismatch, driver in use", GUESTS),
-    _tests("vm_kernel", "guest: nouveau, an operator's reboots, a kernel upgrade", GUESTS),
-    _tests("vm_upgrade", "guests: 535 to 550, live and by reboot", GUESTS),
-    _tests("vm", "guests of Debian 12 and 13 from nouveau to a verified container", GUESTS),
-    _tests("vm_power", "guest: power cuts at every stage", GUESTS),
-    _tests("fault_grid", "a sample of every fault and cut at every task, on a Debian and a Rocky host"),
-    Part(
-        "bench",
-        "a small run of `make bench`, so that it stays runnable",
-        (sys.executable, "bench/run.py", "--small"),
-        (*PRODUCT, *LAB, "bench", "tools/payload.py"),
-    ),
-)
-
-
-# ---- running --------------------------------------------------------------------------------------
-
-
-def run(part: Part) -> Result:
-    """Run a part; its output is written to a log in LOGS, which exists."""
-    log = LOGS / f"{part.name}.log"
-    environment = dict(os.environ, GPU_READY_CAMPAIGN="1", PYTHONPATH=str(ROOT / "lab"))
-    started, commit = time.monotonic(), _commit(part)
+def run_part(part: Part, seed: str) -> Result:
+    """Run a part; its output goes to its log."""
+    log = BUILD / f"{part.name}.log"
+    environment = os.environ | {"GPU_READY_CAMPAIGN": "1", "GPU_READY_SEED": seed, "PYTHONPATH": str(ROOT / "lab")}
+    started = time.monotonic()
+    print(f"{part.name}: {part.what}", flush=True)
     with log.open("wb") as output:
         status = subprocess.run(
-            part.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
-        ).returncode
-    return Result(
-        commit=commit,
-        date=datetime.now(UTC).date().isoformat(),
-        result=outcome(status, log.read_text(encoding="utf-8", errors="replace")),
-        minutes=round((time.monotonic() - started) / 60, 1),
-        stale=False,
-    )
+            part.argv(seed), cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            check=False,
+        ).returncode  # fmt: skip
+    result = outcome(status, log.read_text(encoding="utf-8", errors="replace"))
+    minutes = round((time.monotonic() - started) / 60, 1)
+    print(f"{part.name}: {result} in {minutes:g} minutes" + ("" if result == PASSED else f", see {log}"), flush=True)
+    return Result(result=result, minutes=minutes)
 
 
 def outcome(status: int, log: str) -> str:
@@ -226,140 +203,87 @@ def outcome(status: int, log: str) -> str:
     return f"{FAILED} (all tests were skipped)" if " skipped" in summary and " passed" not in summary else PASSED
 
 
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+def git(*arguments: str) -> str:
+    """Return what git prints."""
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _commit(part: Part) -> str:
-    dirty = _git("status", "--porcelain", "--", *part.inputs)
-    return _git("rev-parse", "--short=10", "HEAD") + ("+" if dirty else "")
+def whole_run(seed: str | None) -> Run:
+    """Run all parts that the whole run at this commit does not have yet; return it. The commit is all that is run."""
+    if git("status", "--porcelain"):
+        raise SystemExit("campaign: there are uncommitted changes. Remedy: commit them, or name the parts to run")
+    state, commit, today = BUILD / "run.json", git("rev-parse", "--short=10", "HEAD"), f"{datetime.now(UTC):%Y-%m-%d}"
+    run = Run(commit=commit, seed=seed or today, date=today, results={})
+    if state.exists():
+        begun: Run = json.loads(state.read_text(encoding="utf-8"))
+        if begun["commit"] == commit and seed in (None, begun["seed"]) and len(begun["results"]) < len(PARTS):
+            run = begun
+    print(f"campaign: commit {commit}, seed {run['seed']}, {len(PARTS) - len(run['results'])} parts", flush=True)
+    for part in PARTS:
+        if part.name not in run["results"]:
+            run["results"][part.name] = run_part(part, run["seed"])
+            state.write_text(json.dumps(run, indent=1), encoding="utf-8")
+    return run
 
 
-def is_stale(part: Part, result: Result) -> bool:
-    """True if an input of a part has changed since its last run.
+HEAD = """# Campaign: the last whole run of the long checks
 
-    An unknown commit counts as a change, and so do changes that were not committed: nobody knows what was run.
-    """
-    commit = result["commit"]
-    if commit.endswith("+") or _git("ls-files", "--others", "--exclude-standard", "--", *part.inputs):
-        return True
-    arguments = ["git", "diff", "--quiet", commit, "--", *part.inputs]
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, check=False).returncode != 0
+Generated by `make campaign`; do not edit. `make test` runs a few cases of each kind of check, `make campaign` all, and
+of the largest grids a sample. `tools/campaign.py --list` says what each part checks.
 
-
-# ---- record and page ------------------------------------------------------------------------------
-
-
-def read_record() -> dict[str, Result]:
-    """Return the last result of each part that was run."""
-    record: dict[str, Result] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    return record
-
-
-def write_record(record: Mapping[str, Result]) -> None:
-    """Write record and page, with what is stale now."""
-    known = {part.name: part for part in PARTS}
-    current = {
-        name: Result(**{**result, "stale": is_stale(known[name], result)})
-        for name, result in record.items()
-        if name in known
-    }
-    RECORD.write_text(json.dumps(current, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    PAGE.write_text(page(current), encoding="utf-8")
-
-
-HEAD = """# Campaign: the long checks and their last results
-
-Generated by `tools/campaign.py`; do not edit. `make test` runs a sample of each kind of check. `make campaign` runs
-everything on all hosts, in parts: those that are not green or are stale. `make campaign PART="vm cuda"` runs the named
-ones. A part is stale where the product, the lab or its tests had changed since its commit when this page was written;
-`tools/campaign.py --status` says what is stale now. A commit with + had changes that were not committed, so it is
-always stale.
-
-| part | what | commit | date | result | minutes |
-|---|---|---|---|---|---|
 """
+NO_RUN = "There has been no whole run yet.\n"
 
 
-def page(record: Mapping[str, Result]) -> str:
+def page(run: Run | None) -> str:
     """Return docs/dev/campaign.md."""
-    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows(record))
+    if run is None:
+        return HEAD + NO_RUN
+    results = run["results"]
+    passed = sum(one["result"] == PASSED for one in results.values())
+    total = sum(one["minutes"] for one in results.values())
+    text = f"Commit {run['commit']}, {run['date']}, seed {run['seed']}: "
+    text += f"{passed} of {len(results)} parts passed, {total:.0f} minutes.\n"
+    rows = [f"| `{name}` | {one['result']} | {one['minutes']:g} |\n" for name, one in results.items()]
+    return HEAD + text + "\n| part | result | minutes |\n|---|---|---|\n" + "".join(rows)
 
 
-def rows(record: Mapping[str, Result]) -> Iterable[tuple[str, ...]]:
-    """Yield the table's rows, one per part."""
-    for part in PARTS:
-        result = record.get(part.name)
-        if result is None:
-            yield f"`{part.name}`", part.what, "", "", "not recorded", ""
-        else:
-            state = result["result"] + (", stale" if result["stale"] else "")
-            yield f"`{part.name}`", part.what, result["commit"], result["date"], state, f"{result['minutes']:g}"
-
-
-def due(record: Mapping[str, Result]) -> list[Part]:
-    """Return the parts that are not green or are stale."""
-    return [
-        part
-        for part in PARTS
-        if part.name not in record or record[part.name]["result"] != PASSED or is_stale(part, record[part.name])
-    ]
-
-
-def show_status(record: Mapping[str, Result]) -> None:
-    """Print a line for each part."""
-    for part in PARTS:
-        result = record.get(part.name)
-        state = "not recorded"
-        if result is not None:
-            stale = ", stale" if is_stale(part, result) else ""
-            state = f"{result['result']}{stale} at {result['commit']}, {result['date']}, {result['minutes']:g} minutes"
-        print(f"{part.name:20} {state}")
+def listed() -> str:
+    """Return what --list prints."""
+    lines = [f"{part.name} ({part.minutes:g} minutes): {part.what}\n    found: {part.found}\n" for part in PARTS]
+    return "".join(lines) + f"{sum(part.minutes for part in PARTS):.0f} minutes\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; the exit status is 1 when a part failed."""
+    """Run what is asked for; the exit status is 1 if a part failed."""
+    known: Mapping[str, Part] = {part.name: part for part in PARTS}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(part.name for part in PARTS))
-    parser.add_argument("--status", action="store_true")
-    parser.add_argument("--page", action="store_true")
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *known])
+    parser.add_argument("--seed")
+    parser.add_argument("--list", action="store_true")
     options = parser.parse_args(arguments)
-    known = {part.name: part for part in PARTS}
-    unknown = [name for name in options.parts if name not in known]
-    if unknown:
-        parser.error(f"no part {', '.join(unknown)}; there are {', '.join(known)}")
-    if options.status:
-        show_status(read_record())
+    if options.list:
+        print(listed(), end="")
         return 0
-    if options.page:
-        write_record(read_record())
-        return 0
-    LOGS.mkdir(parents=True, exist_ok=True)
-    with (LOGS / "running.lock").open("w") as lock:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "running.lock").open("w") as lock:
         # The tests of a part take all fleets of the checkout down when they end, also those of another campaign.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             print("campaign: another campaign runs in this checkout. Remedy: wait until it ends", file=sys.stderr)
             return 1
-        failed = run_parts([known[name] for name in options.parts] or due(read_record()))
-    if failed:
-        print(f"failed: {', '.join(failed)}")
+        if options.parts:
+            seed = options.seed or f"{datetime.now(UTC):%Y-%m-%d}"
+            print(f"campaign: seed {seed}", flush=True)
+            results = {name: run_part(known[name], seed) for name in options.parts}
+        else:
+            run = whole_run(options.seed)
+            results = run["results"]
+            PAGE.write_text(page(run), encoding="utf-8")
+    failed = [name for name, one in results.items() if one["result"] != PASSED]
+    print(f"failed: {', '.join(failed)}" if failed else "all passed")
     return int(bool(failed))
-
-
-def run_parts(parts: Iterable[Part]) -> list[str]:
-    """Run and record parts in order; return the names of those that did not pass."""
-    failed = []
-    for part in parts:
-        print(f"{part.name}: {part.what}", flush=True)
-        result = run(part)
-        print(f"{part.name}: {result['result']} in {result['minutes']:g} minutes", flush=True)
-        write_record({**read_record(), part.name: result})
-        if result["result"] != PASSED:
-            failed.append(part.name)
-            print(f"{part.name}: see {LOGS / part.name}.log", flush=True)
-    return failed
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
-"""The campaign's parts, its record and its page."""
+"""The campaign: every long test is in it, it fits into a night, and its page shows the last whole run and nothing else."""
 
-import ast
 import fcntl
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,55 +8,25 @@ import pytest
 from tools import campaign
 from tools.campaign import PARTS, ROOT, Result
 
-GREEN = Result(commit="abc1234567", date="2026-11-22", result="passed", minutes=3.5, stale=False)
-
 
 def test_every_integration_file_is_a_part() -> None:
     files = {path.stem.removeprefix("test_") for path in (ROOT / "tests/integration").glob("test_*.py")}
-    assert files - {"zz_lab_down"} <= {part.name for part in PARTS}
-    assert len({part.name for part in PARTS}) == len(PARTS)
+    names = [part.name for part in PARTS]
+    assert files - {"zz_lab_down"} == {part.name for part in PARTS if not part.command}
+    assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_inputs_of_a_part_exist(part: campaign.Part) -> None:
-    assert [path for path in part.inputs if not (ROOT / path).exists()] == []
+def test_every_part_says_what_it_checks_and_what_it_found() -> None:
+    assert [part.name for part in PARTS if not (part.what and part.found and part.minutes)] == []
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_files_that_a_test_names_are_inputs_of_its_part(part: campaign.Part) -> None:
-    tests = [ROOT / path for path in part.inputs if path.startswith("tests/integration/test_")]
-    named = {
-        node.value
-        for test in tests
-        for node in ast.walk(ast.parse(test.read_text()))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if node.value.split("/")[0] in ("deploy", "lab", "molecule", "playbooks", "tests") and "\n" not in node.value
-        if (ROOT / node.value).exists()
-    }
-    covered = {path for path in named if {path, *map(str, Path(path).parents)} & {*part.inputs}}
-    assert named - covered == set()
+def test_a_whole_run_takes_ten_hours_at_most() -> None:
+    assert sum(part.minutes for part in PARTS) <= 600
 
 
-@pytest.mark.host_io
-def test_a_result_of_changes_that_were_not_committed_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def git(*arguments: str) -> str:
-        identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
-        done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    git("init", "-q")
-    (tmp_path / "product").write_text("1")
-    git("add", ".")
-    git("commit", "-q", "-m", "x")
-    monkeypatch.setattr(campaign, "ROOT", tmp_path)
-    part = campaign.Part("one", "", (), ("product", "more"))
-    clean = Result(**{**GREEN, "commit": git("rev-parse", "--short=10", "HEAD")})
-    assert not campaign.is_stale(part, clean)
-    assert campaign.is_stale(part, Result(**{**clean, "commit": clean["commit"] + "+"}))
-    assert campaign.is_stale(part, Result(**{**clean, "commit": "0123456789"}))
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more/new").write_text("a file that git does not track yet")
-    assert campaign.is_stale(part, clean)
+def test_the_seed_reaches_the_commands() -> None:
+    (unit,) = [part for part in PARTS if part.name == "unit"]
+    assert "--hypothesis-seed=2026-11-26" in unit.argv("2026-11-26")
 
 
 @pytest.mark.parametrize(
@@ -75,42 +43,71 @@ def test_a_part_whose_tests_were_all_skipped_has_not_passed(status: int, log: st
     assert campaign.outcome(status, log) == result
 
 
-def test_the_page_is_made_of_the_record() -> None:
-    assert campaign.PAGE.read_text() == campaign.page(campaign.read_record()), "run tools/campaign.py --page"
+class Repository:
+    """Stands for git, and for the parts: each that runs is noted, and ``stops`` interrupts the run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
+        self.commit, self.changes, self.stops, self.ran = "abc", "", "", list[str]()
+        monkeypatch.setattr(campaign, "BUILD", directory)
+        monkeypatch.setattr(campaign, "PAGE", directory / "campaign.md")
+        monkeypatch.setattr(campaign, "git", lambda command, *_: self.changes if command == "status" else self.commit)
+        monkeypatch.setattr(campaign, "run_part", self.run)
+
+    def run(self, part: campaign.Part, seed: str) -> Result:
+        if part.name == self.stops:
+            raise KeyboardInterrupt
+        self.ran.append(part.name)
+        return Result(result="FAILED (status 1)" if part.name == "cuda" else "passed", minutes=1.5)
 
 
-def test_a_part_without_a_result_is_never_green() -> None:
-    rows = {row[0]: row for row in campaign.rows({"unit": GREEN})}
-    assert rows["`unit`"][2:] == ("abc1234567", "2026-11-22", "passed", "3.5")
-    assert {row[4] for name, row in rows.items() if name != "`unit`"} == {"not recorded"}
+@pytest.fixture
+def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Repository:
+    return Repository(monkeypatch, tmp_path)
 
 
-def test_a_stale_part_is_marked_and_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "is_stale", lambda part, result: part.name == "demo")
-    record = {part.name: GREEN for part in PARTS}
-    assert [part.name for part in campaign.due(record)] == ["demo"]
-    record["cuda"] = Result(**{**GREEN, "result": "FAILED (status 1)"})
-    assert [part.name for part in campaign.due(record)] == ["demo", "cuda"]
-    rows = {row[0]: row[4] for row in campaign.rows({"demo": Result(**{**GREEN, "stale": True})})}
-    assert rows["`demo`"] == "passed, stale"
+def test_an_interrupted_run_continues_at_the_same_commit_only(repository: Repository) -> None:
+    names = [part.name for part in PARTS]
+    repository.stops = "cuda"
+    with pytest.raises(KeyboardInterrupt):
+        campaign.main(["--seed", "7"])
+    assert not campaign.PAGE.exists()  # nothing claims what is not whole
+    repository.stops = ""
+    assert campaign.main([]) == 1  # a part failed
+    assert repository.ran == names
+    text = campaign.PAGE.read_text()
+    assert (
+        f"Commit abc, {campaign.whole_run('7')['date']}, seed 7: {len(names) - 1} of {len(names)} parts passed" in text
+    )
+    assert "| `cuda` | FAILED (status 1) | 1.5 |" in text and text.count("\n| `") == len(names)
 
 
-def test_the_record_keeps_known_parts_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(campaign, "is_stale", lambda part, result: True)
-    monkeypatch.setattr(campaign, "RECORD", tmp_path / "campaign.json")
-    monkeypatch.setattr(campaign, "PAGE", tmp_path / "campaign.md")
-    campaign.write_record({"unit": GREEN, "removed": GREEN})
-    assert list(campaign.read_record()) == ["unit"]
-    assert campaign.read_record()["unit"]["stale"]
-    assert campaign.PAGE.read_text() == campaign.page(campaign.read_record())
+def test_a_run_of_another_commit_or_seed_begins_anew(repository: Repository) -> None:
+    for repository.commit, seed in (("abc", "7"), ("def", "7"), ("def", "8")):
+        repository.stops, repository.ran = PARTS[2].name, []
+        with pytest.raises(KeyboardInterrupt):
+            campaign.main(["--seed", seed])
+        assert repository.ran == [part.name for part in PARTS[:2]]
+
+
+def test_changes_that_are_not_committed_are_no_whole_run(repository: Repository) -> None:
+    repository.changes = " M site.yml"
+    with pytest.raises(SystemExit, match="uncommitted changes"):
+        campaign.main([])
+    assert campaign.main(["demo"]) == 0 and repository.ran == ["demo"]
+    assert not campaign.PAGE.exists()
+
+
+def test_the_page_says_so_where_there_was_no_whole_run() -> None:
+    text = campaign.PAGE.read_text(encoding="utf-8")
+    assert text.startswith(campaign.HEAD)
+    found = text.removeprefix(campaign.HEAD)
+    assert found == campaign.NO_RUN or (found.startswith("Commit ") and "\n| part | result | minutes |\n" in found)
 
 
 def test_a_second_campaign_in_the_checkout_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(campaign, "LOGS", tmp_path)
-    monkeypatch.setattr(campaign, "run", lambda part: pytest.fail("it ran"))
     with (tmp_path / "running.lock").open("w") as first:
         fcntl.flock(first, fcntl.LOCK_EX)
         assert campaign.main(["demo"]) == 1
-    assert "another campaign runs in this checkout" in capsys.readouterr().err
+    assert "another campaign runs in this checkout" in capsys.readouterr().err and not repository.ran

@@ -132,7 +132,7 @@ PARTS = (
     Part("hostile", 45, "a sample of every wrong answer of a host for every module",
          "a silent host held all others for hours (6fe0d035)"),
     Part("hostile_host", 0.4, "a hostile host behind ssh",
-         "a hostile host was told the control node's Python (6a2f8130)"),
+         "a hostile host got the control node's Python (6a2f8130)"),
     Part("simulation", 1.9, "a small simulated fleet: killed and repeated, and beyond its budget",
          "a host was changed by a plan that another run had made out of date (187f3ea2)"),
     Part("setups", 3.1, "set-ups of other people: setups.md",
@@ -179,7 +179,7 @@ class Run(TypedDict):
 
 
 def run_part(part: Part, seed: str) -> Result:
-    """Run a part; its output goes to its log."""
+    """Run a part; its output is written to its log."""
     log = BUILD / f"{part.name}.log"
     environment = os.environ | {"GPU_READY_CAMPAIGN": "1", "GPU_READY_SEED": seed, "PYTHONPATH": str(ROOT / "lab")}
     started = time.monotonic()

@@ -44,7 +44,7 @@ def test_a_part_whose_tests_were_all_skipped_has_not_passed(status: int, log: st
 
 
 class Repository:
-    """Stands for git, and for the parts: each that runs is noted, and ``stops`` interrupts the run."""
+    """Stands for git, and for the parts: each that runs is recorded, and ``stops`` interrupts the run."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
         self.commit, self.changes, self.stops, self.ran = "abc", "", "", list[str]()
@@ -81,7 +81,7 @@ def test_an_interrupted_run_continues_at_the_same_commit_only(repository: Reposi
     assert "| `cuda` | FAILED (status 1) | 1.5 |" in text and text.count("\n| `") == len(names)
 
 
-def test_a_run_of_another_commit_or_seed_begins_anew(repository: Repository) -> None:
+def test_a_run_of_another_commit_or_seed_begins_again(repository: Repository) -> None:
     for repository.commit, seed in (("abc", "7"), ("def", "7"), ("def", "8")):
         repository.stops, repository.ran = PARTS[2].name, []
         with pytest.raises(KeyboardInterrupt):

@@ -46,7 +46,7 @@ def test_a_card_passed_to_a_virtual_machine_does_not_limit_toolkits() -> None:
 
 def decide(facts: Facts, branch: int, *requested: str, **given: Any) -> Any:
     values = {"cuda_toolkit_versions": list(requested), **given}
-    return choose.decide(facts, settings(**values), driver_choice(branch))
+    return choose.plan_cuda(facts, settings(**values), driver_choice(branch))
 
 
 def ids(decided: Decision[CudaChoice]) -> list[str]:
@@ -155,7 +155,7 @@ def test_a_driver_from_the_same_repository_adds_it() -> None:
     given_settings = settings(cuda_toolkit_versions=["12.9"])
     for satisfied in (False, True):
         choices = driver_choice(580, source="cuda_repo", satisfied=satisfied)
-        assert ("cuda_toolkit.repository" in ids(choose.decide(facts, given_settings, choices))) is satisfied
+        assert ("cuda_toolkit.repository" in ids(choose.plan_cuda(facts, given_settings, choices))) is satisfied
 
 
 def test_source_none_leaves_toolkits_alone_and_names_them_for_cudnn() -> None:
@@ -412,7 +412,7 @@ def test_a_toolkit_to_remove_is_never_chosen() -> None:
 )
 def test_a_toolkit_requested_and_to_be_removed_is_a_contradiction(given_settings: dict[str, Any]) -> None:
     values = settings(**given_settings, cuda_toolkit_remove=["12.4"])
-    (refusal,) = choose.decide(host(T4, toolkits={"12.4.1": "package"}), values, driver_choice(580)).refusals
+    (refusal,) = choose.plan_cuda(host(T4, toolkits={"12.4.1": "package"}), values, driver_choice(580)).refusals
     assert refusal.code == "cuda_contradiction"
     assert "12.4 is in cuda_toolkit_remove and in" in refusal.message
 
@@ -543,7 +543,7 @@ def aliased() -> Facts:
 @pytest.mark.parametrize("source", ["repo", "runfile"])
 def test_a_link_to_another_toolkit_is_neither_installed_nor_removed(source: str) -> None:
     for words in ({"cuda_toolkit_versions": ["12.4"]}, {"cuda_toolkit_remove": ["12.4"]}):
-        decided = choose.decide(aliased(), settings(cuda_toolkit_source=source, **words), driver_choice(580))
+        decided = choose.plan_cuda(aliased(), settings(cuda_toolkit_source=source, **words), driver_choice(580))
         assert not decided.steps
         (refusal,) = decided.refusals
         assert refusal.code == "cuda_foreign"

@@ -21,7 +21,7 @@ MIRROR = "http://mirror.example:8080"
 
 def decide(facts: Facts, *toolkits: str, **given: Any) -> Any:
     chosen = [ToolkitChoice(version, f"/usr/local/cuda-{version}") for version in toolkits]
-    return planner.decide(facts, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
+    return planner.plan_cudnn(facts, settings(**given), Choices(cuda=CudaChoice("repo", chosen)))
 
 
 def installs(decided: Any) -> list[dict[str, Any]]:

@@ -108,8 +108,8 @@ options:
     choices: [auto, distro, docker_ce, none]
   docker_engine_version:
     description: >-
-      Version of engine and client, up or down; they are held there. V(28.5) is the newest 28.5. Empty: the newest
-      version if docker is missing, otherwise the installed one.
+      Version of Docker Engine and CLI. Upgrades or downgrades, then holds the packages. V(28.5) is the newest
+      28.5. Empty: the newest version if docker is missing, otherwise the installed one.
     type: str
     default: ""
   gpu_monitoring:

@@ -54,13 +54,13 @@ def test_the_clock_of_the_host_does_not_matter() -> None:
 def test_the_message_names_who_since_when_until_when_and_the_remedy() -> None:
     message = lease.describe_holder(host(1100), HELD, lease.Claim(BOB))
     assert "upgrade_drivers.yml of alice@admin1, since 2023-11-14 22:13:20 UTC" in message
-    assert "ends in 9 min" in message
+    assert "9 min for its lease to expire" in message
     assert "gpu_ready_take_over=true" in message
 
 
 @pytest.mark.parametrize(("uptime", "minutes"), [(1000, 10), (1001, 10), (1060, 9), (1599, 1)])
 def test_the_message_rounds_the_minutes_up(uptime: int, minutes: int) -> None:
-    assert f"ends in {minutes} min" in lease.describe_holder(host(uptime), HELD, lease.Claim(BOB))
+    assert f"{minutes} min for its lease" in lease.describe_holder(host(uptime), HELD, lease.Claim(BOB))
 
 
 def test_the_same_run_and_a_run_that_takes_over_are_not_refused() -> None:

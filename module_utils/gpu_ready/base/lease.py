@@ -169,16 +169,14 @@ def describe_holder(host: Host, lease: Optional[Lease], claim: Claim) -> str:
         return ""
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(lease.since))
     if running and lease.step:
-        until = "Its present step still runs on this host (process %d)" % lease.step.pid
-        wait = "Wait until it ends"
+        remedy = "Its step still runs on this host (process %d). Wait for it to finish" % lease.step.pid
     else:
-        until = "If it has died, its claim to this host ends in %d min" % math.ceil(left / 60)
-        wait = "Wait for it to finish, or for these minutes"
+        remedy = "Wait for it to finish, or, if it has died, %d min for its lease to expire" % math.ceil(left / 60)
     text = (
-        "this host: another run works on it: %s of %s, since %s by this host's clock. %s. %s; or, if you know that it "
-        "was ended, run again with gpu_ready_take_over=true."
+        "this host: another run works on it: %s of %s, since %s by this host's clock. %s. If you know that it was "
+        "ended, rerun with -e gpu_ready_take_over=true."
     )
-    return text % (lease.playbook, lease.controller, since, until, wait)
+    return text % (lease.playbook, lease.controller, since, remedy)
 
 
 def describe_change(host: Host, lease: Optional[Lease], claim: Claim) -> str:

@@ -164,7 +164,7 @@ _DATA = json.loads(r'''{"DATE":"2026-11-21",
 "pop":{"paths":["/etc/apt/preferences.d/system76-apt-preferences"],"refuse":"change","may_replace":true,"message":"Pop!_OS prefers its own driver to every other one (/etc/apt/preferences.d/system76-apt-preferences)","remedy":"install its driver (system76-driver-nvidia), or set nvidia_driver_replace_foreign to true after removing that pin"},
 "lambda":{"paths":["/etc/apt/preferences.d/lambda"],"refuse":"change","may_replace":true,"message":"Lambda's archive outranks every other one on this host (/etc/apt/preferences.d/lambda)","remedy":"upgrade the driver from Lambda's archive, or set nvidia_driver_replace_foreign to true after removing that pin"},
 "kernel_outside":{"refuse":"change","message":"the driver is loaded and /lib/modules has nothing of the running kernel, so both are of the machine that starts this system (a container, a microVM)","remedy":"upgrade the driver where the kernel comes from, with libraries of the same version here; if the package of the running kernel was removed, reboot first"}},
-"MONITOR":"12a3bd95392c7857abba763610be634867279ed102fc0bcf5beb60fe63f8b8d4",
+"MONITOR":"249f527a804513c8a932864e203f611a5d0f27d457d9943fb2ce61d91cadd0ee",
 "DCGM":{
 "packages":{"datacenter-gpu-manager-4-core":"4.5.3-*","datacenter-gpu-manager-exporter":"4.8.2-*"},
 "confirmed":["cuda-ubuntu2204","cuda-ubuntu2404"],

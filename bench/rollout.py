@@ -169,7 +169,6 @@ def measure_lab(sizes: Sequence[int], keep: bool, small: bool = False) -> list[B
         settings = {
             "nvidia_driver_version": NEW,
             "gpu_upgrade_batches": list(sizes),
-            "gpu_upgrade_builders": hosts[:1],
             "gpu_upgrade_drain": "docker",
         }
         command = fleet.command("--limit", ",".join(hosts), "-e", json.dumps(settings), playbook=UPGRADE)
@@ -222,7 +221,7 @@ def ratio(batches: Sequence[Batch], size: int) -> float:
 
 HEAD = ["hosts", "batch", "seconds out of service", "/ alone", "of them without a task of the host", "processors busy"]
 TEXT = (
-    "One rollout each, with batches of 1, 3 and 9 and modules built beforehand. Lab hosts are containers: they and the control",
+    "One rollout each, with batches of 1, 3 and 9. Lab hosts are containers: they and the control",
     "node share the processors of this machine, so nine hosts at once are slower than one, each in its own tasks. Real hosts",
     "have their own processors. Simulated hosts answer after fixed times, as if they had: what is added to these is the control",
     "node's part. Seconds without a task of the host are those in which it waited for something else, the control node or",

@@ -195,9 +195,9 @@ def measure(host: str) -> dict[str, float | str]:
 
 
 LOCAL = ("set_fact", "debug", "meta", "fail", "add_host", "pause", "include_role", "include_tasks", "import_role",
-         "gpu_upgrade_fleet", "gpu_upgrade_share", "tempfile", "validate_argument_spec")  # fmt: skip
+         "gpu_upgrade_fleet", "validate_argument_spec")  # fmt: skip
 """Actions of a rollout that send nothing to its hosts."""
-STARTS = {"prestage": "stage", "installers": "stage", "build": "build", "line_up": "line_up", "turn": "switch"}
+STARTS = {"prestage": "stage", "installers": "stage", "line_up": "line_up", "turn": "switch"}
 """Words before the bar in names of tasks with which a host's next phase begins; tasks of other roles belong to it."""
 
 
@@ -213,7 +213,7 @@ class Spent(NamedTuple):
 
 
 def phases(events: list[dict[str, Any]], host: str, began: float, usage: list[tuple[float, float]]) -> dict[str, Spent]:
-    """Return what the phases (plan, stage, build, switch) took of a host, from the results of a run.
+    """Return what the phases (plan, stage, switch) took of a host, from the results of a run.
 
     ``usage``: CPU seconds of the host so far, by time.
     """
@@ -266,11 +266,11 @@ def measure_rollout(host: str, version: str) -> dict[str, float | str]:
                 time.sleep(0.5)
         assert process.returncode == 0
         found = phases([json.loads(line) for line in file.read_text().splitlines()], host, began, usage)
-    stage, build, switch = (found.get(name, Spent()) for name in ("stage", "build", "switch"))
+    stage, switch = (found.get(name, Spent()) for name in ("stage", "switch"))
     costs: dict[str, float | str] = {
-        "stage_calls": stage.calls + build.calls,
-        "stage_seconds": round(stage.seconds + build.seconds),
-        "stage_note": f"one alone, {stage.seconds:.0f} s to fetch and {build.seconds:.0f} s to build, {stage.cpu + build.cpu:.1f} s of CPU",
+        "stage_calls": stage.calls,
+        "stage_seconds": round(stage.seconds),
+        "stage_note": f"one alone, {stage.cpu:.1f} s of CPU",
         "switch_calls": switch.calls,
         "live_seconds": round(switch.seconds),
         "live_note": f"one alone, {switch.cpu:.1f} s of CPU",
@@ -341,12 +341,12 @@ def costs_table(known: dict[str, float | str], costs: Costs) -> str:
         "host_mib": f"MiB per host in the main process | measured: {known['host_memory']}",
         "fork_mib": "MiB per fork | measured, the same runs",
         "look_seconds": f"seconds to collect facts and plan on a host, with the SSH connection | measured, lab hosts: {known['rollout']}; the budget for a real node is 0.4 s and a connection",
-        "stage_calls": "remote calls per host in the prestage, with modules that another host built | measured, the same lab hosts",
+        "stage_calls": "remote calls per host in the prestage | measured, the same lab hosts",
         "stage_seconds": f"seconds of the prestage on the host | measured, the same lab hosts: {known['stage_note']}. Less than a real host: their packages and module sources are small, and a compiler cache is used",
         "real_stage_seconds": "seconds of the prestage on a real host | assumed: 400 MB from a mirror in the same site, apt's own work",
         "switch_calls": "remote calls per host during its upgrade, without a drain, with the second verification | measured, the same lab hosts",
         "live_seconds": f"seconds of an upgrade with a live reload | measured, the same lab hosts: {known['live_note']}. Less than a real host, for the same reasons",
-        "real_live_seconds": "seconds of the same upgrade on a real host | assumed: unpacking 400 MB, a DKMS build if no modules were built before, reload, verification",
+        "real_live_seconds": "seconds of the same upgrade on a real host | assumed: unpacking 400 MB, a DKMS build, reload, verification",
         "reboot_seconds": "seconds of an upgrade with a reboot | assumed: the same, and five minutes for the firmware of a GPU server",
     }  # fmt: skip
     rows = [f"| {value:g} | {descriptions[name]} |" for name, value in costs._asdict().items()]

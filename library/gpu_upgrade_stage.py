@@ -22,10 +22,6 @@ options:
     description: The version of the new driver, for the journal.
     type: str
     default: ""
-  fetch:
-    description: False in a resumed run, which has everything. Only RV(alike) is returned then.
-    type: bool
-    default: true
 attributes:
   check_mode: {support: full, description: Downloads nothing.}
   diff_mode: {support: none, description: It changes no configuration.}
@@ -66,13 +62,6 @@ installers:
   type: list
   elements: str
   sample: ["595.91.07"]
-alike:
-  description: >-
-    Properties that two hosts must share for one to use the modules that the other built, or why this one uses none
-    (empty where the packages contain the modules).
-  returned: always
-  type: dict
-  sample: {"package": "nvidia-kernel-open-dkms=595.91.07-1", "system": "debian 12", "kernel": "6.1.0-40-amd64"}
 files:
   description: Where the role puts installers of the control node, by their path there.
   returned: always
@@ -89,15 +78,13 @@ compile_once()
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ..module_utils.gpu_ready.driver.runfile import store as runfile_store
-from ..module_utils.gpu_ready.facts import base
 from ..module_utils.gpu_ready.packaging import select
-from ..module_utils.gpu_ready.upgrade import journal, modules, phases, stage
+from ..module_utils.gpu_ready.upgrade import journal, phases, stage
 
 ARGUMENT_SPEC = {
     "todo": {"type": "dict", "required": True},
     "installer": {"type": "dict", "default": {}},
     "target": {"type": "str", "default": ""},
-    "fetch": {"type": "bool", "default": True},
 }
 
 
@@ -105,7 +92,7 @@ def run(host, params, check):
     request = stage.build_request(params["todo"])
     earlier = stage.read_installer(params["installer"]) if params["installer"] else None
     installers = [one for one in (request.runfile, earlier) if one]
-    result = {"changed": False, "coming": [], "kept": [], "installers": [], "alike": {}}
+    result = {"changed": False, "coming": [], "kept": [], "installers": []}
     result["files"] = {
         one.source: runfile_store.installer_path(one.version) for one in installers if "://" not in one.source
     }
@@ -113,18 +100,14 @@ def run(host, params, check):
         missing = [one.version for one in installers if not runfile_store.find_installer(one.version, one.sha256)]
         return dict(result, coming=[str(one) for one in request.pins + request.names], installers=missing)
     recorded = journal.read(host)
-    if not params["fetch"]:
-        return dict(result, alike=recorded.fetched.alike if recorded and recorded.fetched else {})
     manager = select.choose_manager(host, journal.is_open(host))
     staged = stage.stage_packages(manager, request)
     stage.keep_for_rollback(manager, staged, recorded.from_.packages if recorded and recorded.from_ else [])
     missing = stage.stage_installers(installers, host.uname()[1], runfile_fetch.RunfileLimits())
-    secure_boot = base.secure_boot(host)
-    alike = modules.shared_properties(host, staged.coming, secure_boot.on and not secure_boot.enrolled)
     if recorded:
-        phases.write(phases.record_fetched(recorded, params["target"], int(time.time()), alike))
+        phases.write(phases.record_fetched(recorded, params["target"], int(time.time())))
     changed = bool(staged.coming or missing)
-    return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=missing, alike=alike)
+    return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=missing)
 
 
 def main():

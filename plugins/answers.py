@@ -215,12 +215,10 @@ ANSWERS: dict[str, dict[str, Shape]] = {
         "held_by?": OPTIONAL,
     },
     "gpu_upgrade_journal": {"journal": JOURNAL},
-    "gpu_upgrade_modules": {"record?": dict, "offered?": bool, "why?": LINE},
     "gpu_upgrade_stage": {
         "coming": TEXTS,
         "kept": TEXTS,
         "installers": TEXTS,
-        "alike": {"*": LINE},
         "files": {"*": LINE},
     },
     "gpu_verify": {"verify": {"ok": (bool, None), "checks": Few([VERIFIED]), "not_run": TEXTS}, "row?": ROW},

@@ -402,19 +402,11 @@ class Fleet:
             if isinstance(step.params, DriverInstallParams)
             for one in step.params.packages
         ]
-        alike = {"why": ""}  # packages that contain their modules
         recorded = journal.read(host)
-        if recorded and given["fetch"]:
+        if recorded:
             ACTING.host = host
-            phases.write(phases.record_fetched(recorded, given["target"], int(time.time()), alike))
-        return {"changed": bool(coming), "coming": coming, "kept": [], "installers": [], "alike": alike, "files": {}}
-
-    def answer_gpu_upgrade_modules(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
-        assert given["state"] in ("withdrawn", "offered"), given["state"]
-        return {
-            "changed": False,
-            **({"offered": False, "why": "none for the running kernel"} if given["state"] == "offered" else {}),
-        }
+            phases.write(phases.record_fetched(recorded, given["target"], int(time.time())))
+        return {"changed": bool(coming), "coming": coming, "kept": [], "installers": [], "files": {}}
 
     def answer_gpu_kernel_module(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         blocked = host.fault == "reboot"

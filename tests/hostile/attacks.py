@@ -483,12 +483,6 @@ def drained_elsewhere(honest: Any, at: Targets) -> Attack:
     return merged({"journal": names})
 
 
-def foreign_modules(honest: Any, at: Targets) -> Attack:
-    """Modules built once with names that climb, for other hosts."""
-    names = {"name": f"../../../{at.mark}", "version": "../x", "sha256": "0" * 64, "alike": {"package": at.mark}}
-    return merged({"record": names, "offered": True})
-
-
 def foreign_labels(honest: Any, at: Targets) -> Attack:
     """Labels that no GPU has, names that Kubernetes does not accept, and values that end the node in YAML."""
     node = f'"\n  - {{apiVersion: v1, kind: Node, metadata: {{name: {at.victim}, labels: {{{at.mark}: x}}}}}}'
@@ -583,7 +577,6 @@ OWN: dict[str, tuple[Change, ...]] = {
     "gpu_driver_runfile": (steal_by_check,),
     "gpu_cuda_runfile": (steal_by_check,),
     "gpu_upgrade_stage": (steal_by_check,),
-    "gpu_upgrade_modules": (foreign_modules,),
     "gpu_drain_journal": (drained_elsewhere,),
     "gpu_kubernetes_labels": (foreign_labels,),
     "gpu_drain_docker": (waits_for_ever,),

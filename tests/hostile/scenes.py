@@ -137,13 +137,6 @@ def plain_answers() -> Answers:
             "kept": ["libcuda1=580.95.05-1"],
             "installers": [],
             "files": {},
-            "alike": {"package": "nvidia-kernel-open-dkms=595.91.07-1", "system": "debian 12", "kernel": "6.1.0"},
-        },
-        "gpu_upgrade_modules": {
-            "changed": True,
-            "offered": True,
-            "why": "",
-            "record": {"name": "nvidia", "sha256": "1"},
         },
         "gpu_drain_journal": {"changed": False, "journal": {}, "description": []},
         "gpu_lease": {"changed": False, "held_by": ""},
@@ -210,7 +203,7 @@ PROVISIONING = (
 )  # fmt: skip
 COPYING = ("gpu_driver_runfile", "gpu_cuda_runfile", "file", "copy", "stat")
 UPGRADING = (
-    "gpu_upgrade_journal", "gpu_upgrade_stage", "gpu_upgrade_modules", "gpu_drain_journal",
+    "gpu_upgrade_journal", "gpu_upgrade_stage", "gpu_drain_journal",
     "gpu_drain_docker", "gpu_drain_slurm", "gpu_kernel_module", "gpu_verify",
 )  # fmt: skip
 

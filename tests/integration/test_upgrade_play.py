@@ -122,11 +122,7 @@ phases.write(journal, directory + "/upgrade.json")
 module.exit_json(changed=True, journal=upgrade.to_json(journal))
 """,
     "gpu_upgrade_stage": """
-module.exit_json(changed=False, coming=[], kept=[], installers=[], files={}, alike={"package": "p", "kernel": "k"})
-""",
-    "gpu_upgrade_modules": """
-# A builder that answers what an attacker would: an archive that does not fit the control node.
-module.exit_json(changed=False, record={"sha256": "1", "size": 10**12}, offered=False, why="none")
+module.exit_json(changed=False, coming=[], kept=[], installers=[], files={})
 """,
     "gpu_drain_journal": """
 from ansible.module_utils.gpu_ready.base.host import Host
@@ -141,8 +137,7 @@ NAMES = {
     "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout",
     "gpu_lease": "state lasts living take_over age resumes",
     "gpu_upgrade_journal": "phase driver target reason rollout",
-    "gpu_upgrade_stage": "todo installer target fetch",
-    "gpu_upgrade_modules": "state alike record",
+    "gpu_upgrade_stage": "todo installer target",
     "gpu_drain_journal": "record remove",
 }
 
@@ -164,8 +159,7 @@ class Fleet:
             listed = [*settings, "drains", "part"] if name == "gpu_node_plan" else NAMES[name].split()
             head = HEAD.replace("NAMES", repr(listed)).replace("MODULE", repr(name))
             (directory / "library" / f"{name}.py").write_text(head + text)
-        for name in ("gpu_upgrade_fleet", "gpu_upgrade_share"):
-            (directory / "library" / f"{name}.py").symlink_to(ROOT / "library" / f"{name}.py")
+        (directory / "library/gpu_upgrade_fleet.py").symlink_to(ROOT / "library/gpu_upgrade_fleet.py")
         lines = []
         for name in names:
             (directory / name).mkdir()
@@ -298,27 +292,6 @@ def test_a_report_is_written_where_the_group_of_the_hosts_says(tmp_path: Path, p
 
 
 @pytest.mark.long
-def test_modules_come_only_from_builders_that_the_operator_names(tmp_path: Path, programs: Path) -> None:
-    fleet = Fleet(tmp_path, programs, "evil", "good")
-    # This host names itself; the other one does not name it.
-    fleet.hosts[0] += " gpu_upgrade_builders=evil"
-    fleet.hosts[1] += " gpu_upgrade_builders=good"
-    done = fleet.run(gpu_upgrade_batches=["100%"])
-    assert "modules built beforehand: evil, good" in done.stdout
-    assert fleet.calls("good", "gpu_upgrade_modules") == ["built", "withdrawn"]
-
-    for name in fleet.names:
-        fleet.set(name)
-        (tmp_path / name / "calls").unlink()
-        (tmp_path / name / "upgrade.json").unlink()
-    done = fleet.run(gpu_upgrade_batches=["100%"], gpu_upgrade_builders=["good"])
-    assert fleet.calls("good", "gpu_upgrade_modules")[0] == "built"
-    assert fleet.calls("evil", "gpu_upgrade_modules") == ["withdrawn"]
-    assert "the archive of modules is larger than 134217728 bytes" in done.stdout
-    assert done.returncode == 0, done.stdout
-
-
-@pytest.mark.long
 def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_its_soak(
     tmp_path: Path, programs: Path
 ) -> None:
@@ -424,8 +397,6 @@ def test_one_damaged_journal_refuses_that_host_only(tmp_path: Path, programs: Pa
     done = fleet.run(gpu_upgrade_leave_out=True)
     assert done.returncode == 2 and re.search(r"good +upgraded", done.stdout)
     assert fleet.installed("bad") == OLD
-    assert fleet.calls("good", "gpu_upgrade_modules") == ["withdrawn"], "without builders a host compiles its own"
-    assert "modules built" not in done.stdout
 
 
 @pytest.mark.long

@@ -46,7 +46,7 @@ NOTHING_TO_DO: dict[str, dict[str, Any]] = {
             "state": "ok", "why": [], "checks": [], "holders": [], "steps": [], "warnings": [], "summary": "", "row": {},
         }
     },
-    "gpu_upgrade_stage": {"coming": [], "kept": [], "installers": [], "alike": {}, "files": {}},
+    "gpu_upgrade_stage": {"coming": [], "kept": [], "installers": [], "files": {}},
 }  # fmt: skip
 """What an honest host answers, for fields that a test does not give: without them an answer is refused. That of
 gpu_node_plan is the plan: for runs with ``given_plans``."""

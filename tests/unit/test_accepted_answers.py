@@ -31,8 +31,7 @@ from gpu_ready.plan import model as plan_model
 from gpu_ready.plan.compose import ReportRow
 from gpu_ready.plan.upgrade import UpgradeStatus
 from gpu_ready.report.audit_table import HostAudit
-from gpu_ready.upgrade.model import Fetched, UpgradeJournal
-from gpu_ready.upgrade.modules import ModuleArchive
+from gpu_ready.upgrade.model import UpgradeJournal
 from gpu_ready.verify.checks import Check
 
 from tests.grid import sampled
@@ -50,7 +49,7 @@ answers = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(answers)
 OWN_PLUGINS = {"gpu_node_plan": "plugins/plan_action.py", "gpu_report": "plugins/report_action.py"}
 """Modules of which the control node does a part, or all."""
-ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet", "gpu_upgrade_share"}
+ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"}
 PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
 
 
@@ -79,8 +78,6 @@ RECORDS: dict[tuple[str, ...], Any] = {
     ("gpu_node_plan", "plan", "refusals"): list[plan_model.Refusal],
     ("gpu_node_plan", "plan", "warnings"): list[plan_model.Notice],
     ("gpu_upgrade_journal", "journal"): UpgradeJournal,
-    ("gpu_upgrade_modules", "record"): ModuleArchive,
-    ("gpu_upgrade_stage", "alike"): Fetched.__annotations__["alike"],
     ("gpu_verify", "verify", "checks"): list[Check],
 }
 """The records that become JSON in an answer, by module and field."""

@@ -35,7 +35,6 @@ AS_DATA = {
     "gpu_report": "the table and the files of the report: text, with every control character removed and all markup escaped",
     "gpu_audit_report": "the same; the path is the operator's",
     "gpu_upgrade_fleet": "versions and states by host, from which it decides who takes part; the hosts are the inventory's",
-    "gpu_upgrade_share": "properties of hosts that the operator paired, compared for being equal",
     "gpu_python": "what a shell printed; it becomes the path of a Python on that same host",
 }
 """Modules on the control node that read answers as data, and why nothing else can come of it."""
@@ -169,7 +168,7 @@ def test_no_host_selects_kubectl_or_its_credentials() -> None:
 def test_no_kubeconfig_is_fetched_from_a_host() -> None:
     """The kubeconfig of k3s, RKE2 and kubeadm is a file of root on each node of the control plane."""
     fetched = [task[key]["src"] for _, task in TASKS for key in task if short(key) in ("fetch", "slurp")]
-    assert fetched == ["/var/lib/gpu-ready/modules/modules.tar.gz"]
+    assert fetched == []
     sources = [path for name in ("module_utils", "library", "plugins", "roles") for path in (ROOT / name).rglob("*.*")]
     texts_of = {path: path.read_text(errors="replace") for path in sources if path.suffix in (".py", ".yml", ".j2")}
     named = re.compile(r"k3s\.yaml|rke2\.yaml|admin\.conf|super-admin|\.kube/config")

@@ -22,7 +22,6 @@ from gpu_ready.lifecycle.removal.context import Removal
 from gpu_ready.packaging import dpkg_status, rpm
 from gpu_ready.plan import compose
 from gpu_ready.upgrade import journal as upgrade
-from gpu_ready.upgrade import modules
 from gpu_ready.verify import compute, frameworks, nvml, requirement
 
 from tests.grid import sampled
@@ -224,8 +223,6 @@ def test_records_of_other_modules(damage: str) -> None:
 
     answers(lambda: drain.read(host(drain.PATH)))
     answers(lambda: upgrade.read(host(upgrade.PATH)))
-    paths = modules.DEFAULT_PATHS
-    answers(lambda: modules.find_archive(host(f"{paths.directory}/{modules.RECORD}"), {}))
     text = DAMAGES[damage].decode("utf-8", "replace")
     answers(lambda: (toolkit.parse_record(text), cudnn.parse_record(text), toolkit.parse_version_json(text)))
     answers(lambda: redist_manifest.parse_manifest(text, "cuda12", "https://x"))

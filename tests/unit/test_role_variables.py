@@ -61,7 +61,7 @@ def names_in(text: str, file: str) -> Iterator[Use]:
     own = {name.name for name in names if name.ctx != "load"}
     optional = with_default(tree)
     yield from (Use(name.name, file, name.name in optional) for name in names if name.name not in own)
-    # hosts | map('extract', hostvars, 'gpu_upgrade_builders')
+    # hosts | map('extract', hostvars, 'gpu_upgrade_canaries')
     yield from (Use(text.value, file, True) for text in tree.find_all(nodes.Const) if text.value in DECLARED)
 
 
@@ -142,7 +142,7 @@ def test_every_option_is_read() -> None:
         ({"loop": "{{ a | default([]) }}"}, {("a", True)}),
         ({"x": "{{ a.b | default(c) | default(omit) }}"}, {("a", False), ("c", True), ("omit", False)}),
         ({"x": "{% for a in b %}{{ a }}{% endfor %}", "debug": {"msg": "a"}}, {("b", False)}),
-        ({"x": "{{ groups | map('extract', hostvars, 'gpu_upgrade_builders') }}"}, {("groups", False), ("hostvars", False), ("gpu_upgrade_builders", True)}),
+        ({"x": "{{ groups | map('extract', hostvars, 'gpu_upgrade_canaries') }}"}, {("groups", False), ("hostvars", False), ("gpu_upgrade_canaries", True)}),
     ],
 )  # fmt: skip
 def test_the_variables_of_a_template_are_found(task: dict[str, Any], found: set[tuple[str, bool]]) -> None:

@@ -56,10 +56,10 @@ def test_calls_and_seconds_of_a_rollout_by_phase() -> None:
         event("gpu_upgrade : prestage | Note", "gpu_upgrade_journal", 4.0),
         event("kernel_headers : install | Install", "gpu_packages", 6.0),
         event("gpu_upgrade : prestage | Remember", "ansible.builtin.set_fact", 6.5),
-        event("gpu_upgrade : build | Take", "gpu_upgrade_modules", 7.0, "skipped"),
+        event("gpu_upgrade : installers | Copy", "copy", 7.0, "skipped"),
         event("gpu_plan : look | Look", "gpu_node_plan", 7.5, host="b"),
         event("gpu_upgrade : turn | Remember", "ansible.builtin.set_fact", 8.0),
         event("nvidia_driver : install | Driver", "gpu_packages", 20.0),
     ]
     found = scale.phases(events, "a", 1.0, [(0.5, 10.0), (3.0, 10.5), (6.0, 12.0), (19.0, 20.0)])
-    assert found == {"plan": (1, 2.0, 0.5), "stage": (2, 3.5, 1.5), "build": (0, 0.5, 0.0), "switch": (1, 13.0, 8.0)}
+    assert found == {"plan": (1, 2.0, 0.5), "stage": (2, 4.0, 1.5), "switch": (1, 13.0, 8.0)}

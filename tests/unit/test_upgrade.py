@@ -191,7 +191,7 @@ def test_an_unfinished_upgrade_is_resumed(phase: str) -> None:
 
 
 def test_recent_downloads_are_not_repeated() -> None:
-    fetched = phases.record_fetched(after_phases(("staged", 1)), "595.91.07", 1000, {"kernel": "k"})
+    fetched = phases.record_fetched(after_phases(("staged", 1)), "595.91.07", 1000)
     assert upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH - 1)
     assert not upgrade.is_fetched(fetched, "595.91.07", 1000 + upgrade.FRESH)
     assert not upgrade.is_fetched(fetched, "595.91.07", 999)  # the clock was set back

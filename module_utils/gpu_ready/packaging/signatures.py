@@ -137,22 +137,6 @@ def verify_rpm(host: Host, package: str, path: str, key: str, root: str) -> None
         )
 
 
-def unpack_rpm(host: Host, package: str, path: str, root: str) -> None:
-    """Verify an RPM and unpack it below ``root``, without running its scripts.
-
-    rpm verifies it once more while it unpacks, so that another file at this path in the meantime is of no use.
-    """
-    key = find_pinned_key(host, path)
-    if key is None:
-        raise PackageError("%s: it is of a repository whose key is not pinned" % path)
-    import_key(host, key, root)
-    verify_rpm(host, package, path, key, root)
-    argv = ["rpm", "--root", root] + database(DATABASE) + ["-i", "--nodeps", "--noscripts", "--notriggers", path]
-    answer = host.run(argv, CHECK_LIMIT)
-    if answer.rc != 0:
-        raise PackageError("%s: rpm cannot unpack it (%s)" % (path, answer.err.strip()[-300:]))
-
-
 # ---- .deb -----------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """The journal of a driver upgrade as records; journal.py reads and writes it."""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 STAGED, DRAINING, SWITCHING, VERIFIED, DONE = "staged", "draining", "switching", "verified", "done"
 GOING_BACK, BACK, STUCK, UNTOUCHED = "going_back", "back", "stuck", "untouched"
@@ -9,8 +9,6 @@ CLOSED = (STAGED, DONE, UNTOUCHED)
 """Phases in which a host is in service. In all others the upgrade or its rollback is unfinished."""
 ENDS = (DONE, BACK, UNTOUCHED)
 """Phases that end the time out of service."""
-ARCHIVE_LIMIT = 128 * 1024 * 1024
-"""Bytes of an archive of modules, which the control node holds in memory while it fetches it."""
 
 
 class RecordedDriver(NamedTuple):
@@ -28,11 +26,10 @@ class RecordedDriver(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What was downloaded beforehand: for which driver and when. ``alike``: what its modules are built from."""
+    """What was downloaded beforehand: for which driver and when."""
 
     to: str
     time: int
-    alike: Dict[str, str] = {}
 
 
 class UpgradeJournal(NamedTuple):

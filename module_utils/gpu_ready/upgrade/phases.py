@@ -1,6 +1,6 @@
 """The steps of a journal from phase to phase; only upgrades take them, facts and plan read the journal."""
 
-from typing import Dict, Optional
+from typing import Optional
 
 from ..base.files import write_json_file
 from .journal import PATH, to_json
@@ -49,9 +49,9 @@ def advance(
     )
 
 
-def record_fetched(journal: UpgradeJournal, target: str, now: int, alike: Dict[str, str]) -> UpgradeJournal:
-    """Return the journal after everything was downloaded; ``alike``: what its modules are built from."""
-    return journal._replace(fetched=Fetched(target, now, alike))
+def record_fetched(journal: UpgradeJournal, target: str, now: int) -> UpgradeJournal:
+    """The journal after everything was downloaded."""
+    return journal._replace(fetched=Fetched(target, now))
 
 
 def write(journal: UpgradeJournal, path: str = PATH) -> None:

@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/lab
 # Some images set this. Without bytecode every run of a playbook compiles the plugins and the planner again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog docs lock lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo picture collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog docs lock lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -22,6 +22,11 @@ dev:  ## virtual environment for developing (adds linters and pytest)
 
 demo: setup  ## a lab of simulated GPU hosts, provisioned by site.yml, and the table
 	@tools/demo $(FLEET)
+
+picture: dev  ## the picture of the README, from the recording docs/demo.cast (needs PyPI)
+	@rm -rf build/picture && mkdir -p build
+	@$(VENV)/uvx --quiet --from termtosvg-ng==1.4.1 termtosvg render docs/demo.cast build/picture --still-frames --template window_frame
+	@cp "$$(ls build/picture/*.svg | tail -n 1)" docs/demo.svg
 
 collection: setup  ## build the collection gpu_ready.nodes for ansible-galaxy, from the files that git tracks
 	@$(VENV)/python tools/build_collection.py

@@ -51,8 +51,3 @@ def browser() -> None:
     """A Chromium, or a Chrome."""
     if chromium.find_browser() is None:
         real_programs.need_on_path("chromium", "chromium")
-
-
-@pytest.fixture(scope="session")
-def zsh() -> None:
-    real_programs.need_on_path("zsh", "zsh")

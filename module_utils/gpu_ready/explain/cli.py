@@ -3,23 +3,23 @@
 import argparse
 import io
 import json
+import os
 import posixpath
 import re
 import sys
 import tarfile
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from ..base.long_lines import cut_lines
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
-from ..catalog.settings import Settings
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..driver import nvidia_detect
 from ..hardware import lspci, pci
 from ..hardware import pci_listing as pci_reading
 from ..system import os_release
 from ..system.model import OsRelease
-from . import completion, forms
+from . import forms
 from . import messages as explain_messages
 from .cards import describe_unknown
 from .located import Locator, at
@@ -425,7 +425,6 @@ examples:
                                                     which driver a V100 gets on this distribution
   gpu-explain host --lspci lspci.txt --os-release os-release --set nvidia_driver_branch=580
                                                     the same with a variable of docs/variables.md
-  . <(gpu-explain completion bash)                  completion in this shell
 
 exit status:
   0  the output was read, also if nothing in it is known; there is a driver for the host
@@ -436,8 +435,8 @@ gpu-explain needs no GPU, no network and no root, and changes nothing. docs/expl
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the arguments of gpu-explain."""
+def parser(host: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
+    """The arguments of gpu-explain; those of `host`, which are read by its own parser, only for completion."""
     found = argparse.ArgumentParser(
         prog="gpu-explain",
         description="Explain pasted output, or show which driver a host would get.",
@@ -455,25 +454,19 @@ def parser() -> argparse.ArgumentParser:
     reading.add_argument("kind", type=kind_of, choices=sorted(KINDS), metavar="KIND", help="one of those below")
     reading.add_argument("file", metavar="FILE", help="the output in a file; - is standard input")
     reading.add_argument("--json", action="store_true", help="the reading as JSON, and nothing else")
-    commands.add_parser("host", help="which driver a host would get, and why", add_help=False)
-    completing = commands.add_parser(
-        "completion",
-        help="print the completion for a shell",
-        description="Print a script that completes commands, kinds, options and variables.",
-        epilog="bash: . <(gpu-explain completion bash)\nzsh:  source <(gpu-explain completion zsh)\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    completing.add_argument("shell", choices=completion.SHELLS, metavar="SHELL", help="bash or zsh")
+    commands.add_parser("host", help="which driver a host would get, and why", add_help=False, parents=host)
     return found
 
 
-def completion_script(shell: str) -> str:
-    """Return the completion for a shell."""
+def complete() -> None:
+    """Print what may follow on the command line and exit, if a shell asks for that."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    import argcomplete
+
     from . import host as explain_host
 
-    commands = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    parsers = dict(commands[0].choices, host=explain_host.parser())
-    return completion.script(shell, parsers, sorted(KINDS), sorted(Settings._fields), ["--lspci", "--os-release"])
+    argcomplete.autocomplete(parser([explain_host.parser()]))
 
 
 LARGEST = 64 << 20
@@ -494,6 +487,7 @@ def read_file(path: str) -> bytes:
 
 def main(argv: Optional[List[str]] = None) -> int:
     """Run gpu-explain."""
+    complete()
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["host"]:
         from . import host as explain_host
@@ -503,9 +497,6 @@ def main(argv: Optional[List[str]] = None) -> int:
     if arguments.command is None:
         parser().print_help()
         return 2
-    if arguments.command == "completion":
-        sys.stdout.write(completion_script(arguments.shell))
-        return 0
     kind = KINDS[arguments.kind]
     try:
         answer = kind.read(read_file(arguments.file))

@@ -15,6 +15,7 @@ from ..base.host import Result
 from ..base.json_file import parse_json
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
+from ..catalog.settings import Settings
 from ..facts.model import BaseFacts, GpuFacts
 from ..hardware import lspci, pci
 from ..lifecycle import decide, variables
@@ -197,7 +198,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--lspci", metavar="FILE", help="output of lspci, lspci -nn, -n, -mm, -vmm or -k ('-': stdin)")
     found.add_argument("--pci-id", metavar="ID", nargs="+", action="append", default=[], help="such as 10de:1b38")
     found.add_argument("--os-release", metavar="FILE", help="the host's /etc/os-release ('-': stdin)")
-    found.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a public variable")
+    setting = found.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a public variable")
+    names = ["%s=" % name for name in Settings._fields]
+    setting.completer = lambda **_: names  # type: ignore[attr-defined]  # argcomplete reads it
     found.add_argument("--json", action="store_true", help="everything as JSON")
     return found
 

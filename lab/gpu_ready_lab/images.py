@@ -304,7 +304,7 @@ def build_libraries(directory: Path) -> None:
     """Compile the interface to the simulated kernel, the mock NVML and the stub of libcuda into a directory."""
     compile_library([paths.DATA / "host/preload.c"], directory / "preload.so", "-fvisibility=hidden")
     compile_library(
-        [paths.DATA / "nvml/nvml_mock.c", paths.DATA / "nvml/stubs.c"], directory / "libnvidia-ml.so",
+        [paths.DATA / "nvml/nvml_mock.c"], directory / "libnvidia-ml.so",
         "-fvisibility=hidden", "-Wno-override-init", "-Wl,-soname,libnvidia-ml.so.1",
     )  # fmt: skip
     compile_library(  # the host writes a version of this length into it

@@ -19,8 +19,8 @@
  *   require_dev = 0     shows every GPU.
  * /etc/gpu-ready-lab/nvml-faults.conf, when there, is read last: faults (init_error, or error of one GPU).
  *
- * Every NVML name that is not implemented here is a weak stub (stubs.c) that answers
- * NVML_ERROR_NOT_SUPPORTED, which nvidia-smi prints as N/A. NVML_MOCK_TRACE=1 logs calls.
+ * What nvidia-smi of 535 and 550 calls besides answers NVML_ERROR_NOT_SUPPORTED, printed as N/A (the end of this file).
+ * NVML_MOCK_TRACE=1 logs calls; a name that a newer nvidia-smi misses is printed by it as "Function Not Found".
  */
 #include <limits.h>
 #include <signal.h>
@@ -678,3 +678,30 @@ DEV(nvmlDeviceGetTopologyCommonAncestor, void *h2, u32 *o)
 }
 DEV(nvmlDeviceGetP2PStatus, void *h2, int idx, int *o) { NEED; (void)idx; (void)h2; *o = 0; return OK; }
 DEV(nvmlDeviceOnSameBoard, void *h2, int *o) { NEED; *o = h2 == h; return OK; }
+
+/* ---- not supported --------------------------------------------------------------- */
+#define NONE(fn) DEV(fn) { NEED; return UNSUPPORTED; }
+NONE(nvmlDeviceGetAutoBoostedClocksEnabled)
+NONE(nvmlDeviceGetBridgeChipInfo)
+NONE(nvmlDeviceGetC2cModeInfoV)
+NONE(nvmlDeviceGetClock)
+NONE(nvmlDeviceGetConfComputeProtectedMemoryUsage)
+NONE(nvmlDeviceGetDriverModel)
+NONE(nvmlDeviceGetFBCStats)
+NONE(nvmlDeviceGetGpuFabricInfo)
+NONE(nvmlDeviceGetGpuOperationMode)
+NONE(nvmlDeviceGetGridLicensableFeatures_v4)
+NONE(nvmlDeviceGetHostVgpuMode)
+NONE(nvmlDeviceGetJpgUtilization)
+NONE(nvmlDeviceGetLastBBXFlushTime)
+NONE(nvmlDeviceGetMaxMigDeviceCount)
+NONE(nvmlDeviceGetMemoryAffinity)
+NONE(nvmlDeviceGetNumaNodeId)
+NONE(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+NONE(nvmlDeviceGetOfaUtilization)
+NONE(nvmlDeviceGetSupportedMemoryClocks)
+NONE(nvmlDeviceGetVgpuHeterogeneousMode)
+NONE(nvmlDeviceIsMigDeviceHandle)
+NONE(nvmlDeviceResetApplicationsClocks)
+NONE(nvmlDeviceResetGpuLockedClocks)
+NONE(nvmlDeviceSetGpuLockedClocks)

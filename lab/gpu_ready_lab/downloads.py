@@ -13,8 +13,7 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 
 from . import packages
-
-SOURCES = packages.SOURCES
+from .declarations import SOURCES, fill
 
 
 def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
@@ -95,7 +94,7 @@ def cudnn_archive(name: str, release: dict[str, Any]) -> bytes:
     major, minor, patch = short.split(".")
     values = {"major": major, "minor": minor, "patch": patch, "factor": "1000" if int(major) < 9 else "10000"}
     suffix = "" if int(major) < 9 else f"_v{major}"
-    header = packages.fill((SOURCES / "cudnn/cudnn_version.h").read_text(), values).encode()
+    header = fill((SOURCES / "cudnn/cudnn_version.h").read_text(), values).encode()
     files, links = {f"{name}/LICENSE": (SOURCES / "cudnn/LICENSE").read_bytes()}, {}
     for part in ["", *release["headers"]]:
         plain = f"cudnn_{part}" if part else "cudnn"
@@ -143,7 +142,7 @@ def runfile(version: str, cuda: str, smi: bytes) -> bytes:
         "bin/nvidia-modprobe": (SOURCES / "driver/nvidia-modprobe").read_text(),
         "bin/nvidia-persistenced": (SOURCES / "driver/nvidia-persistenced").read_text(),
     }
-    files |= {f"./{name}": packages.fill(text, {"version": version}).encode() for name, text in programs.items()}
+    files |= {f"./{name}": fill(text, {"version": version}).encode() for name, text in programs.items()}
     files["./bin/nvidia-smi"] = smi
     executable = tuple(name for name in files if name == "./nvidia-installer" or name.startswith("./bin/"))
     values = {"version": version, "cuda": cuda}
@@ -158,7 +157,7 @@ def runfile(version: str, cuda: str, smi: bytes) -> bytes:
     payload = gzip.compress(tarball(files, {}, executable), mtime=packages.MADE)
     size = sum(map(len, files.values())) // 1024
     words = {"version": version, "sha256": hashlib.sha256(payload).hexdigest(), "size": str(size)}
-    return packages.fill((SOURCES / "runfile/installer.sh").read_text(), words).encode() + payload
+    return fill((SOURCES / "runfile/installer.sh").read_text(), words).encode() + payload
 
 
 def _library_source(name: str) -> str:
@@ -168,7 +167,7 @@ def _library_source(name: str) -> str:
 def _kernel_sources(version: str, licence: str, directory: str) -> dict[str, str]:
     values = {"version": version, "license": licence}
     return {
-        f"{directory}/{path.name}": packages.fill(path.read_text(), values)
+        f"{directory}/{path.name}": fill(path.read_text(), values)
         for path in sorted((SOURCES / "kernel").iterdir())
         if path.name not in ("postinst", "prerm")
     }
@@ -198,7 +197,7 @@ def cuda_runfile(release: dict[str, Any]) -> bytes:
         f"{targets}/include/cuda_runtime_api.h": "/* Stand-in of the gpu-ready lab for CUDA @version@. */\n",
         "./toolkit/EULA.txt": "Stand-in of the gpu-ready lab for CUDA @version@; it holds nothing of NVIDIA's.\n",
     }
-    files = {name: packages.fill(text, values).encode() for name, text in texts.items()}
+    files = {name: fill(text, values).encode() for name, text in texts.items()}
     major, cudart = str(release["version"]).split(".")[0], str(release["cudart"])
     with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
         for name, place in (("libcudart", f"{targets}/lib"), ("libcupti", "./toolkit/extras/CUPTI/lib64")):
@@ -214,7 +213,7 @@ def cuda_runfile(release: dict[str, Any]) -> bytes:
     }
     payload = gzip.compress(tarball(files, links, ("./cuda-installer", "./toolkit/bin/nvcc")), mtime=packages.MADE)
     words = {"version": values["version"], "sha256": hashlib.sha256(payload).hexdigest()}
-    return packages.fill((SOURCES / "cuda/installer.sh").read_text(), words).encode() + payload
+    return fill((SOURCES / "cuda/installer.sh").read_text(), words).encode() + payload
 
 
 def write_cuda_runfile(root: Path, release: dict[str, Any]) -> None:

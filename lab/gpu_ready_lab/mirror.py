@@ -26,6 +26,7 @@ from . import (
     apt_archive,
     certificates,
     debian_archive,
+    declarations,
     downloads,
     mirror_faults,
     mirror_server,
@@ -39,7 +40,7 @@ from . import (
 from .engine import need_packages
 from .say import LabError, say, wait_for
 
-DECLARATIONS = paths.REPO / "lab" / "mirror"
+DECLARATIONS = declarations.DIRECTORY
 NEEDS = {
     "/usr/bin/dpkg-deb": "dpkg",
     "/usr/bin/gpg": "gpg",
@@ -78,18 +79,15 @@ def _inputs() -> str:
     total = hashlib.sha256()
     code = [
         Path(__file__).with_name(f"{name}.py")
-        for name in ("mirror", "packages", "apt_archive", "rpms", "downloads", "published")
+        for name in ("mirror", "declarations", "packages", "apt_archive", "rpms", "downloads", "published")
     ]
-    for path in [*sorted(DECLARATIONS.glob("*.yml")), *paths.sources(packages.SOURCES), *code]:
+    for path in [*sorted(DECLARATIONS.glob("*.yml")), *paths.sources(declarations.SOURCES), *code]:
         if path.exists():
             total.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()[:16]
 
 
-def repositories() -> dict[str, dict[str, Any]]:
-    """Return the declared repositories by id."""
-    entries: dict[str, dict[str, Any]] = yaml_load((DECLARATIONS / "repositories.yml").read_text())
-    return entries
+repositories = declarations.repositories
 
 
 @functools.cache
@@ -101,16 +99,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted({path.split("/")[0] for path in at}))
 
 
-def declared() -> list[packages.Package]:
-    """Return all declared packages for apt."""
-    others = ("repositories.yml", "downloads.yml", "published.yml", "streams.yml")
-    files = [path for path in DECLARATIONS.glob("*.yml") if path.name not in others]
-    return [package for path in sorted(files) if not path.name.startswith("rpm-") for package in packages.read(path)]
-
-
-def declared_rpms() -> list[rpms.Rpm]:
-    """Return all declared RPMs."""
-    return [rpm for path in sorted(DECLARATIONS.glob("rpm-*.yml")) for rpm in rpms.read(path)]
+def declared() -> tuple[list[packages.Package], list[rpms.Rpm]]:
+    """Return all declared packages."""
+    everything = declarations.read_all()
+    debs = [packages.from_declared(one) for one in everything if one.kind == declarations.DEB]
+    return debs, [rpms.from_declared(one) for one in everything if one.kind == declarations.RPM]
 
 
 def streams() -> dict[str, dict[str, Any]]:
@@ -161,7 +154,7 @@ def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | 
     with debian_archive.Members(cache / "debian", proxy_url) as members, key.home():
 
         def fetch(suite: str, package: str, path: str) -> bytes:
-            return key_in_form(key, path) if suite == packages.LAB_KEY else members(suite, package, path)
+            return key_in_form(key, path) if suite == declarations.LAB_KEY else members(suite, package, path)
 
         _write(tree, cache, key, fetch, needed)
     os.utime(tree)
@@ -190,12 +183,7 @@ def repositories_for(distributions: Collection[str] | None) -> list[str]:
 
 def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, needed: Collection[str]) -> None:
     """Write repositories into the tree and mark each as complete; an interrupted one is written again."""
-    all_debs, all_rpms, beside = declared(), declared_rpms(), published.read(DECLARATIONS / "published.yml")
-    used = [package.repositories for package in all_debs] + [rpm.repositories for rpm in all_rpms]
-    used += [(each.repository,) for each in beside]
-    unknown = {name for names in used for name in names} - set(repositories())
-    if unknown:
-        raise LabError(f"lab/mirror/repositories.yml has no {', '.join(sorted(unknown))}")
+    (all_debs, all_rpms), beside = declared(), published.read(DECLARATIONS / "published.yml")
     needed_debs = [package for package in all_debs if {*package.repositories} & {*needed}]
     needed_rpms = [rpm for rpm in all_rpms if {*rpm.repositories} & {*needed}]
     debs = packages.build_all(needed_debs, cache / "mirror" / "debs", fetch)

@@ -1,13 +1,4 @@
-"""Debian packages from declarations, and signed flat apt repositories of them (RPMs of the same form: rpms.py).
-
-A declaration file (lab/mirror/*.yml) lists the values for which its packages are made (`each`; a list of lists means
-all combinations) and their content. `@name@` in its texts and in the texts of its source files is replaced by such a
-value; the value `repositories` limits the packages to some repositories. A file in a package is its text, or one of:
-{text}, {source} (below data/vendor), {link}, {library} (a small real ELF with that SONAME, of `source` or of nothing),
-{debian} (from a package of Debian's archive), {key} (the lab's public key, armored or binary), {copies} (that many
-bytes), {module} (a kernel module of that name, built from the sources in data/vendor/kernel for the kernel @kernel@,
-with an appended signature of `signed_by`); and `mode`.
-"""
+"""Debian packages from declarations (declarations.py), and signed flat apt repositories of them (RPMs: rpms.py)."""
 
 import concurrent.futures
 import contextlib
@@ -15,7 +6,6 @@ import functools
 import gzip
 import hashlib
 import inspect
-import itertools
 import json
 import lzma
 import os
@@ -30,50 +20,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-from ansible.module_utils.common.yaml import yaml_load
-
 from . import paths
-from .say import LabError, run
+from .declarations import SOURCES, Declared, File, fill
+from .say import run
 
-SOURCES = paths.DATA / "vendor"
 MAINTAINER = "gpu-ready lab <lab@gpu-ready.invalid>"
-SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
-RELATIONS = (
-    "depends",
-    "pre_depends",
-    "recommends",
-    "suggests",
-    "provides",
-    "conflicts",
-    "breaks",
-    "replaces",
-    "enhances",
-)
-ENTRY = {"text", "source", "link", "library", "debian", "mode", "copies", "module", "signed_by", "key"}
-MODULE_VALUES = ("kernel", "license", "version")  # used by data/vendor/kernel and kbuild
 MADE = 1775640862  # the time of everything made here, so that equal input gives equal bytes
-
 MODULE_SIGNED = b"~Module signature appended~\n"
 
 Fetch = Callable[[str, str, str], bytes]  # (suite, package, path inside) -> content
-LAB_KEY = "the lab's key"
-"""In place of a suite of Debian: the public key, whose form, armored or binary, is the path."""
-
-
-class File(NamedTuple):
-    """A file of a package, not yet made: one of its sources is set."""
-
-    path: str
-    mode: int
-    text: str | None = None
-    link: str | None = None
-    library: str | None = None
-    source: str | None = None
-    values: tuple[tuple[str, str], ...] = ()
-    debian: tuple[str, str, str] | None = None
-    module: str | None = None
-    signed_by: str | None = None
 
 
 class Package(NamedTuple):
@@ -93,154 +48,25 @@ class Package(NamedTuple):
         return f"{self.name}_{self.version.split(':', 1)[-1]}_{self.architecture}.deb"
 
 
-# ---- declarations ---------------------------------------------------------------------------------
+def relation(text: str) -> str:
+    """Return NAME OPERATOR VERSION, or alternatives of that, as a control file has it."""
+    return re.sub(r"([^ |]+) (<<|<=|=|>=|>>) ([^ |]+)", r"\1 (\2 \3)", text)
 
 
-def fill(text: str, values: dict[str, str]) -> str:
-    """Replace @name@ by values; other text between two @ stays."""
-    return re.sub(r"@(\w+)@", lambda found: values.get(found[1], found[0]), text)
-
-
-def source(name: str, where: str) -> Path:
-    """Return a file below data/vendor that a declaration names."""
-    path = SOURCES / name
-    if not path.is_file():
-        raise LabError(f"{where}: there is no file {name} below {SOURCES}")
-    return path
-
-
-def read_file(path: str, given: Any, values: dict[str, str], where: str) -> File:
-    """Read one entry of `files`."""
-    if isinstance(given, str):
-        given = {"text": given}
-    if not isinstance(given, dict) or not set(given) <= ENTRY:
-        raise LabError(f"{where}: {path}: expected a text or {'/'.join(sorted(ENTRY))}, found {given!r}")
-    path = fill(path, values)
-    if not path.startswith("/"):
-        raise LabError(f"{where}: {path}: paths in a package are absolute")
-    program = re.search(r"/s?bin/[^/]+$", path) is not None
-    mode = int(str(given.get("mode", "755" if program else "644")), 8)
-    if "link" in given:
-        return File(path, 0o777, link=fill(given["link"], values))
-    if "library" in given:
-        code = given.get("source", "library.c")
-        text = source(code, where).read_text()
-        used = tuple(sorted((name, value) for name, value in values.items() if name.upper() in text))
-        return File(path, mode, library=fill(given["library"], values), source=code, values=used)
-    if "module" in given:
-        used = tuple(sorted((name, value) for name, value in values.items() if name in MODULE_VALUES))
-        return File(path, mode, module=given["module"], signed_by=given.get("signed_by"), values=used)
-    if "debian" in given:
-        taken = {key: fill(value, values) for key, value in given["debian"].items()}
-        return File(path, mode, debian=(taken["suite"], taken["package"], taken["path"]))
-    if "key" in given:
-        return File(path, mode, debian=(LAB_KEY, "", given["key"]))
-    if "copies" in given:
-        return File(path, mode, text=given.get("text", ".") * int(given["copies"]))
-    text = given["text"] if "text" in given else source(fill(given["source"], values), where).read_text()
-    return File(path, mode, text=fill(text, values))
-
-
-def combinations(each: Sequence[Any]) -> list[dict[str, Any]]:
-    """The sets of values of `each`: a list of them, or lists to combine; each `only` restricts them."""
-    if not each or not all(isinstance(axis, list) for axis in each):
-        return list(each)
-    found = []
-    for chosen in itertools.product(*each):
-        values = {key: one[key] for one in chosen for key in one if key != "only"}
-        bounds = [bound for one in chosen for bound in one.get("only", {}).items()]
-        if all(values[key] in allowed for key, allowed in bounds):
-            found.append(values)
-    return found
-
-
-def is_for(package: dict[str, Any], values: dict[str, Any]) -> bool:
-    """True if a package is made for these values: its `only` and `but` name values and lists of them."""
-    only = all(values.get(key) in allowed for key, allowed in package.get("only", {}).items())
-    return only and not any(values.get(key) in unwanted for key, unwanted in package.get("but", {}).items())
-
-
-def _relation(given: Any) -> str:
-    return ", ".join(given) if isinstance(given, list) else str(given)
-
-
-def _package(name: str, given: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Package:
-    """Read one package of a declaration, for one set of values."""
-    known = {
-        "version",
-        "architecture",
-        "source",
-        "section",
-        "description",
-        "files",
-        "scripts",
-        "each",
-        "repositories",
-        "only",
-        "but",
-        *RELATIONS,
-    }
-    unknown = set(given) - known
-    if unknown:
-        raise LabError(f"{where}: {name}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}")
-    given = {**defaults, **given}
-    name = fill(name, values)
-    fields: list[tuple[str, str]] = []
-    if "source" in given:
-        fields.append(("Source", fill(given["source"], values)))
-    section = fill(given.get("section", "devel"), values)
-    fields += [("Maintainer", MAINTAINER), ("Section", section), ("Priority", "optional")]
-    for relation in RELATIONS:
-        if given.get(relation):
-            title = "-".join(word.capitalize() for word in relation.split("_"))
-            fields.append((title, fill(_relation(given[relation]), values)))
-    description = fill(given.get("description", "stand-in for the vendor's package of this name"), values)
-    fields.append(
-        (
-            "Description",
-            f"{description}\n Made by the gpu-ready lab: it behaves like the vendor's package but drives nothing.",
-        )
-    )
-    scripts = {}
-    for script, text in (given.get("scripts") or {}).items():
-        if script not in SCRIPTS:
-            raise LabError(f"{where}: {name}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
-        text = source(text["source"], where).read_text() if isinstance(text, dict) else text
-        scripts[script] = fill(text, values)
+def from_declared(declared: Declared) -> Package:
+    """Return a declared package."""
+    given = declared.given
+    fields = [("Source", given["source"])] if "source" in given else []
+    fields += [("Maintainer", MAINTAINER), ("Section", given.get("section", "devel")), ("Priority", "optional")]
+    for name, words in declared.relations.items():
+        fields.append((name.capitalize(), ", ".join(map(relation, words))))
+    description = given.get("description", "stand-in for the vendor's package of this name")
+    behaviour = "Made by the gpu-ready lab: it behaves like the vendor's package but drives nothing."
+    fields.append(("Description", f"{description}\n {behaviour}"))
     return Package(
-        name,
-        fill(str(given["version"]), values),
-        given.get("architecture", "amd64"),
-        tuple(fields),
-        tuple(read_file(path, entry, values, f"{where}: {name}") for path, entry in (given.get("files") or {}).items()),
-        tuple(sorted(scripts.items())),
-        tuple(given["repositories"]),
-    )
-
-
-def read(path: Path) -> list[Package]:
-    """Read a declaration file."""
-    where = f"lab/mirror/{path.name}"
-    try:
-        given = yaml_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise LabError(f"{where} is no valid YAML: {error}") from None
-    defaults = {key: given[key] for key in ("repositories", "source", "version", "section") if key in given}
-    found = []
-    for outer in combinations(given.get("each", [{}])):
-        for name, package in given["packages"].items():
-            for inner in combinations((package or {}).get("each", [{}])):
-                all_values = {**outer, **inner}
-                if not is_for(package or {}, all_values):
-                    continue
-                own = {**defaults, "repositories": all_values.pop("repositories", defaults.get("repositories", []))}
-                values = {key: str(value) for key, value in all_values.items()}
-                found.append(_package(name, package or {}, values, own, where))
-    names = [(package.name, package.version, repository) for package in found for repository in package.repositories]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise LabError(f"{where}: declared twice: {' '.join(twice[0])}")
-    return found
+        declared.name, declared.version, given.get("architecture", "amd64"), tuple(fields), declared.files,
+        declared.scripts, declared.repositories,
+    )  # fmt: skip
 
 
 # ---- building -------------------------------------------------------------------------------------

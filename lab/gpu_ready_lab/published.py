@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.common.yaml import yaml_load
 
-from .packages import fill
+from .declarations import fill
 from .say import LabError
 
 KEYS = {"each", "repository", "path", "text", "package"}

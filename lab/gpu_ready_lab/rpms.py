@@ -1,10 +1,7 @@
-"""RPMs from declarations (lab/mirror/rpm-*.yml), and signed repositories of them, with module streams.
+"""RPMs from declarations (declarations.py), and signed repositories of them, with module streams.
 
-The form is that of packages.py, with RPM's own terms: the relations requires, recommends, suggests, supplements,
-provides, conflicts, obsoletes; the scripts pre, post, preun, postun, posttrans, and `triggers` that run after a
-transaction that installed files into directories; a version is "[EPOCH:]VERSION-RELEASE". A package with `only` or
-`but` is made for some values alone. `module: NAME` adds a package to that module's streams (streams.yml);
-`signed: false` omits its signature.
+A version is "[EPOCH:]VERSION-RELEASE". `triggers` run after a transaction that installed files into directories.
+`module: NAME` adds a package to that module's streams (streams.yml); `signed: false` omits its signature.
 """
 
 import concurrent.futures
@@ -21,19 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from ansible.module_utils.common.yaml import yaml_load
 
 from . import packages
-from .packages import MADE, Fetch, File, Key, combinations, fill, is_for, lay, read_file, source, sources_of
+from .declarations import Declared, File, fill
+from .packages import MADE, Fetch, Key, lay, sources_of
 from .say import LabError, run
 
-RELATIONS = ("requires", "recommends", "suggests", "supplements", "provides", "conflicts", "obsoletes")
-SCRIPTS = ("pre", "post", "preun", "postun", "posttrans")
-WORDS = {
-    "version", "architecture", "summary", "files", "scripts", "each", "repositories", "module", "signed",
-    "triggers", *RELATIONS,
-}  # fmt: skip
-DEFAULTS = ("repositories", "version", "module", "signed", "architecture")
 BATCH = 60  # packages of one rpmbuild: it takes 0.1 s to start and 5 ms for a package
 NEEDS = {
     "/usr/bin/rpmbuild": "rpm",
@@ -76,72 +66,20 @@ class Rpm(NamedTuple):
         return f"{self.epoch}:{self.version}-{self.release}".removeprefix("0:")
 
 
-# ---- declarations ---------------------------------------------------------------------------------
-
-
-def _rpm(name: str, given: dict[str, Any], values: dict[str, str], defaults: dict[str, Any], where: str) -> Rpm:
-    """Read one package of a declaration, for one set of values."""
-    unknown = set(given) - WORDS
-    if unknown:
-        raise LabError(f"{where}: {name}: unknown {', '.join(sorted(unknown))}; known are {', '.join(sorted(WORDS))}")
-    given = {**defaults, **given}
-    name = fill(name, values)
-    where = f"{where}: {name}"
-    version = re.fullmatch(r"(?:(\d+):)?([^:-]+)-([^:-]+)", fill(str(given.get("version", "")), values))
+def from_declared(declared: Declared) -> Rpm:
+    """Return a declared package."""
+    given = declared.given
+    version = re.fullmatch(r"(?:(\d+):)?([^:-]+)-([^:-]+)", declared.version)
     if version is None:
-        raise LabError(f"{where}: expected a version [EPOCH:]VERSION-RELEASE, found {given.get('version')!r}")
-    tags = []
-    for relation in RELATIONS:
-        if isinstance(given.get(relation), str):
-            raise LabError(f"{where}: {relation}: expected a list, found {given[relation]!r}")
-        tags += [(relation.capitalize(), fill(str(entry), values)) for entry in given.get(relation) or []]
-    scripts = {}
-    for script, text in (given.get("scripts") or {}).items():
-        if script not in SCRIPTS:
-            raise LabError(f"{where}: unknown script {script!r}; known are {', '.join(SCRIPTS)}")
-        text = source(text["source"], where).read_text() if isinstance(text, dict) else text
-        scripts[script] = fill(text, values)
-    triggers = [(f"transfiletriggerin {' '.join(each['paths'])}", each["text"]) for each in given.get("triggers") or []]
+        raise LabError(f"{declared.where}: expected a version [EPOCH:]VERSION-RELEASE, found {declared.version!r}")
+    triggers = [(f"transfiletriggerin {' '.join(each['paths'])}", each["text"]) for each in given.get("triggers", [])]
     return Rpm(
-        name,
-        version[1] or "0",
-        version[2],
-        version[3],
-        given.get("architecture", "x86_64"),
-        fill(given.get("summary", "stand-in for the vendor's package of this name"), values),
-        tuple(tags),
-        tuple(read_file(path, entry, values, where) for path, entry in (given.get("files") or {}).items()),
-        (*sorted(scripts.items()), *triggers),
-        given.get("module"),
-        given.get("signed", True),
-        tuple(fill(name, values) for name in given["repositories"]),
-    )
-
-
-def read(path: Path) -> list[Rpm]:
-    """Read a declaration file."""
-    where = f"lab/mirror/{path.name}"
-    try:
-        given = yaml_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise LabError(f"{where} is no valid YAML: {error}") from None
-    defaults = {key: given[key] for key in DEFAULTS if key in given}
-    found = []
-    for outer in combinations(given.get("each", [{}])):
-        for name, package in given["packages"].items():
-            for inner in combinations((package or {}).get("each", [{}])):
-                if not is_for(package or {}, {**outer, **inner}):
-                    continue
-                values = {**outer, **inner}
-                own = {**defaults, "repositories": values.pop("repositories", defaults.get("repositories", []))}
-                texts = {key: str(value) for key, value in values.items()}
-                plain = {key: value for key, value in (package or {}).items() if key not in ("only", "but")}
-                found.append(_rpm(name, plain, texts, own, where))
-    names = [(rpm.file_name, repository) for rpm in found for repository in rpm.repositories]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise LabError(f"{where}: declared twice: {' '.join(twice[0])}")
-    return found
+        declared.name, version[1] or "0", version[2], version[3], given.get("architecture", "x86_64"),
+        given.get("description", "stand-in for the vendor's package of this name"),
+        tuple((name.capitalize(), word) for name, words in declared.relations.items() for word in words),
+        declared.files, (*declared.scripts, *triggers), given.get("module"), given.get("signed", True),
+        declared.repositories,
+    )  # fmt: skip
 
 
 # ---- building -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import apt_archive, mirror, packages
 
-RELEASES = ("ubuntu2004", "ubuntu2204", "ubuntu2404", "ubuntu2604")
+RELEASES = ("ubuntu2204", "ubuntu2404", "ubuntu2604")
 
 
 class Unsigned(packages.Key):
@@ -23,7 +23,7 @@ class Unsigned(packages.Key):
 @pytest.fixture(scope="module")
 def declared() -> dict[str, dict[str, packages.Package]]:
     found: dict[str, dict[str, packages.Package]] = {}
-    for package in mirror.declared():
+    for package in mirror.declared()[0]:
         for repository in package.repositories:
             found.setdefault(repository, {})[package.name] = package
     return found

@@ -9,7 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from gpu_ready_lab import apt_archive, debian_archive, packages
+from gpu_ready_lab import apt_archive, debian_archive, declarations, packages
 
 SUITE = "bookworm"
 DECLARED = """
@@ -53,7 +53,9 @@ def publish(root: Path, directory: Path, version: str) -> None:
     (directory / "some.yml").write_text(DECLARED.format(version))
     key = packages.Key(directory / "key")
     debian_archive.KEYRING.write_bytes(apt_archive.keyring(key))
-    built = packages.build_all(packages.read(directory / "some.yml"), directory / "debs", lambda *_: b"")
+    declared = declarations.read(directory / "some.yml", {"here": declarations.DEB})
+    read = [packages.from_declared(one) for one in declared]
+    built = packages.build_all(read, directory / "debs", lambda *_: b"")
     shutil.rmtree(root)
     components = debian_archive.COMPONENTS.split()
     apt_archive.write(root, [SUITE], components, built.items(), {"Origin": "Here", "Codename": SUITE}, key)

@@ -2,10 +2,9 @@
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready_lab import dress, mirror, paths, rpms
+from gpu_ready_lab import dress, mirror
 from gpu_ready_lab.say import LabError
 
-DECLARATIONS = paths.REPO / "lab/mirror"
 RPM_NAMES = [name for name in dress.names() if dress.read(name).manager == "dnf"]
 
 
@@ -29,7 +28,7 @@ def test_initial_rpms_are_declared_for_the_mirror(name: str) -> None:
     repositories = mirror.repositories()
     declared = {
         f"{repositories[repository]['path']}/{rpm.file_name}"
-        for rpm in rpms.read(DECLARATIONS / "rpm-base.yml")
+        for rpm in mirror.declared()[1]
         for repository in rpm.repositories
     }
     assert set(read.rpms) <= declared

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gpu_ready_lab import images, mirror, packages, paths, states, vm_image
+from gpu_ready_lab import declarations, images, mirror, packages, paths, states, vm_image
 
 MADE_FROM: dict[str, Callable[[], object]] = {
     "image": lambda: images.tag("debian12"),
     "guest": lambda: vm_image._recipe("bookworm", ()),
     "mirror": mirror._inputs,
-    "package": lambda: packages.sources_of([packages.File("/x.ko", 0o644, module="nvidia")]),
+    "package": lambda: packages.sources_of([declarations.File("/x.ko", 0o644, module="nvidia")]),
     "state": lambda: states.product_digest.__wrapped__(),
 }
 
@@ -35,7 +35,8 @@ def copy(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data = copied / "lab/gpu_ready_lab/data"
     monkeypatch.setattr(paths, "REPO", copied)
     monkeypatch.setattr(paths, "DATA", data)
-    monkeypatch.setattr(packages, "SOURCES", data / "vendor")
+    for module in (declarations, packages):
+        monkeypatch.setattr(module, "SOURCES", data / "vendor")
     monkeypatch.setattr(images, "LIBCUDA", data / "vendor/libcuda.c")
     return copied
 

@@ -15,6 +15,7 @@ from gpu_ready.catalog import data
 from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import (
     certificates,
+    declarations,
     fleet,
     mirror,
     mirror_faults,
@@ -211,7 +212,7 @@ def test_a_wrong_entry_of_published_files_is_refused(tmp_path: Path, wrong: str)
 
 def test_nvidias_package_has_the_key_the_source_and_the_pin(tmp_path: Path) -> None:
     (package,) = [
-        each for each in packages.read(mirror.DECLARATIONS / "keyring.yml") if each.repositories == ("cuda-debian12",)
+        each for each in mirror.declared()[0] if each.name == "cuda-keyring" and each.repositories == ("cuda-debian12",)
     ]
     assert package.file_name == "cuda-keyring_1.1-1_all.deb"
     asked: list[tuple[str, str, str]] = []
@@ -223,7 +224,7 @@ def test_nvidias_package_has_the_key_the_source_and_the_pin(tmp_path: Path) -> N
     packages.build(package, tmp_path / "a.deb", fetch)
     unpacked = tmp_path / "unpacked"
     run(["/usr/bin/dpkg-deb", "--raw-extract", str(tmp_path / "a.deb"), str(unpacked)], limit=30, what="unpack")
-    assert asked == [(packages.LAB_KEY, "", "binary")]
+    assert asked == [(declarations.LAB_KEY, "", "binary")]
     assert (unpacked / "usr/share/keyrings/cuda-archive-keyring.gpg").read_bytes() == b"key"
     assert (unpacked / "etc/apt/sources.list.d/cuda-debian12-x86_64.list").read_text() == (
         "deb [signed-by=/usr/share/keyrings/cuda-archive-keyring.gpg] "

@@ -10,7 +10,7 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import data
 from gpu_ready.catalog import model as catalog
-from gpu_ready_lab import mirror, mirror_faults, mirror_server, packages
+from gpu_ready_lab import declarations, mirror, mirror_faults, mirror_server, packages
 from gpu_ready_lab.say import LabError, run
 
 CONTENT = bytes(range(256)) * 40
@@ -22,7 +22,7 @@ Declared = dict[str, dict[str, set[str]]]
 @pytest.fixture(scope="module")
 def declared() -> Declared:
     found: Declared = {}
-    for package in mirror.declared():
+    for package in mirror.declared()[0]:
         for repository in package.repositories:
             found.setdefault(repository, {}).setdefault(package.name, set()).add(package.version)
     return found
@@ -55,7 +55,7 @@ def test_the_mirror_has_what_the_catalog_installs(declared: Declared, distributi
 def test_every_dependency_is_in_the_mirror_or_in_debian(declared: Declared, distribution: str) -> None:
     of_debian = {"libc6", "kmod", "dkms", "python3", "python3-minimal", "build-essential", "libibumad3"}
     offered = set(declared[f"cuda-{distribution}"]) | of_debian
-    for package in mirror.declared():
+    for package in mirror.declared()[0]:
         if f"cuda-{distribution}" in package.repositories:
             fields = dict(package.fields)
             names = [part.split("(")[0].strip() for part in fields.get("Depends", "").replace("|", ",").split(",")]
@@ -68,13 +68,13 @@ def test_every_cudnn_of_the_catalog_is_served() -> None:
 
 
 def test_only_the_named_meta_packages_depend_on_the_driver() -> None:
-    for package in mirror.declared():
+    for package in mirror.declared()[0]:
         if "cuda-drivers" in dict(package.fields).get("Depends", ""):
             assert package.name.startswith(("cuda-runtime-", "cuda-drivers"))
 
 
 def test_values_are_filled_in_and_other_text_between_ats_stays() -> None:
-    assert packages.fill("a@version@b @/sbin/ldconfig @other@", {"version": "1"}) == "a1b @/sbin/ldconfig @other@"
+    assert declarations.fill("a@version@b @/sbin/ldconfig @other@", {"version": "1"}) == "a1b @/sbin/ldconfig @other@"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,8 @@ def test_values_are_filled_in_and_other_text_between_ats_stays() -> None:
         ("packages: {a: {version: 1, files: {usr/a: b}}}", "absolute"),
         ("packages: {a: {version: 1, files: {/usr/a: {content: b}}}}", "expected a text"),
         ("packages: {a: {version: 1, depend: b}}", "unknown depend"),
+        ("packages: {a: {version: 1, depends: b}}", "expected a list"),
+        ("packages: {a: {version: 1, repositories: [x]}}", "has no x"),
         ("packages: {a: {version: 1, scripts: {posting: b}}}", "unknown script"),
         ("packages: {a: {version: 1, files: {/a: {source: no/such}}}}", "no file no/such"),
         ("packages: [", "no valid YAML"),
@@ -92,7 +94,7 @@ def test_values_are_filled_in_and_other_text_between_ats_stays() -> None:
 def test_a_wrong_declaration_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "wrong.yml").write_text(f"{text}\n" if text.endswith("[") else f"repositories: [r]\n{text}\n")
     with pytest.raises(LabError, match=words) as error:
-        packages.read(tmp_path / "wrong.yml")
+        declarations.read(tmp_path / "wrong.yml", {"r": declarations.DEB})
     assert "wrong.yml" in str(error.value)
 
 
@@ -271,7 +273,8 @@ packages:
     scripts: {postinst: "#!/bin/sh\\n"}
 """
     )
-    declared_packages = packages.read(tmp_path / "some.yml")
+    read = declarations.read(tmp_path / "some.yml", {"here": declarations.DEB})
+    declared_packages = [packages.from_declared(one) for one in read]
     debs = packages.build_all(declared_packages, tmp_path / "debs", lambda *_: b"")
     rebuilt = packages.build_all(declared_packages, tmp_path / "debs-again", lambda *_: b"")
     assert [path.read_bytes() for path in debs.values()] == [path.read_bytes() for path in rebuilt.values()]
@@ -303,12 +306,12 @@ def test_every_bound_of_a_combination_holds() -> None:
         [{"flavour": "-open", "only": {"branch": [615]}}, {"flavour": ""}],
         [{"release": "20.04", "only": {"branch": [470]}}, {"release": "24.04"}],
     ]
-    found = [(one["branch"], one["flavour"], one["release"]) for one in packages.combinations(axes)]
+    found = [(one["branch"], one["flavour"], one["release"]) for one in declarations.combinations(axes)]
     assert found == [(470, "", "20.04"), (470, "", "24.04"), (615, "-open", "24.04"), (615, "", "24.04")]
 
 
 def test_a_transitional_package_installs_one_that_the_repository_has() -> None:
-    offered = {(name, package.name): package for package in mirror.declared() for name in package.repositories}
+    offered = {(name, package.name): package for package in mirror.declared()[0] for name in package.repositories}
     found = {key: one for key, one in offered.items() if "transitional" in dict(one.fields)["Description"]}
     assert {name for name, _ in found} == {"ubuntu2204", "ubuntu2404", "ubuntu2604"}
     assert [key for key, one in found.items() if (key[0], dict(one.fields)["Depends"]) not in offered] == []

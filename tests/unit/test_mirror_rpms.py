@@ -9,7 +9,7 @@ import pytest
 import yaml
 from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import model as catalog
-from gpu_ready_lab import dress, mirror, packages, rpms
+from gpu_ready_lab import declarations, dress, mirror, packages, rpms
 from gpu_ready_lab.say import LabError
 
 from tests.unit.real_programs import RPM, need_programs
@@ -34,10 +34,14 @@ OWN = {
 @pytest.fixture(scope="module")
 def declared() -> Declared:
     found: Declared = {}
-    for rpm in mirror.declared_rpms():
+    for rpm in mirror.declared()[1]:
         for repository in rpm.repositories:
             found.setdefault(repository, []).append(rpm)
     return found
+
+
+def read_rpms(path: Path, *repositories: str) -> list[rpms.Rpm]:
+    return [rpms.from_declared(one) for one in declarations.read(path, dict.fromkeys(repositories, declarations.RPM))]
 
 
 def of_distribution(declared: Declared, key: str) -> list[rpms.Rpm]:
@@ -66,7 +70,7 @@ def test_only_the_distributions_own_repositories_are_not_in_the_catalog() -> Non
 @pytest.mark.parametrize("name", [name for name in dress.names() if dress.read(name).manager == "dnf"])
 def test_the_kernel_of_every_host_has_headers(name: str) -> None:
     kernel = dress.read(name).kernel
-    offered = {f"{rpm.version}-{rpm.release}.x86_64" for rpm in mirror.declared_rpms() if rpm.name == "kernel-devel"}
+    offered = {f"{rpm.version}-{rpm.release}.x86_64" for rpm in mirror.declared()[1] if rpm.name == "kernel-devel"}
     assert kernel in offered
 
 
@@ -165,18 +169,14 @@ def test_a_stream_has_one_branch_in_one_flavour(declared: Declared, key: str) ->
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("packages: {a: {version: 1-1, files: {usr/a: b}}}", "absolute"),
-        ("packages: {a: {version: 1-1, depends: [b]}}", "unknown depends"),
         ("packages: {a: {version: 1-1, requires: b}}", "expected a list"),
         ("packages: {a: {version: '1'}}", "EPOCH"),
-        ("packages: {a: {version: 1-1, scripts: {postinst: b}}}", "unknown script"),
-        ("each: [{n: 1}, {n: 2}]\npackages: {a: {version: 1-1}}", "declared twice"),
     ],
 )
 def test_a_wrong_declaration_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "rpm-wrong.yml").write_text(f"repositories: [r]\n{text}\n")
     with pytest.raises(LabError, match=words) as error:
-        rpms.read(tmp_path / "rpm-wrong.yml")
+        read_rpms(tmp_path / "rpm-wrong.yml", "r")
     assert "rpm-wrong.yml" in str(error.value)
 
 
@@ -191,7 +191,7 @@ packages:
   other: {version: "@v@-1.@d@", only: {v: [2]}, but: {d: ["y"]}}
 """
     )
-    found = [(rpm.file_name, rpm.repositories) for rpm in rpms.read(tmp_path / "rpm-some.yml")]
+    found = [(rpm.file_name, rpm.repositories) for rpm in read_rpms(tmp_path / "rpm-some.yml", "rx", "ry")]
     assert found == [
         ("some-1-1.x.x86_64.rpm", ("rx",)),
         ("some-2-1.x.x86_64.rpm", ("rx",)),
@@ -230,7 +230,7 @@ packages:
   bare: {version: "1-@v@", signed: false, module: null}
 """
     )
-    declared_packages = rpms.read(tmp_path / "rpm-some.yml")
+    declared_packages = read_rpms(tmp_path / "rpm-some.yml", "here")
     key = packages.Key(tmp_path / "key")
     built = rpms.build_all(declared_packages, tmp_path / "cache", lambda *_: b"", key)
     streams = {
@@ -276,3 +276,34 @@ def test_the_home_of_the_key_stays_until_the_last_thread_has_signed(tmp_path: Pa
             assert last.enter_context(key.home()) == first
         packages.gpg(first, "--list-secret-keys", key.fingerprint)
     assert not first.exists()
+
+
+def test_one_declaration_makes_a_deb_and_an_rpm(tmp_path: Path) -> None:
+    (tmp_path / "both.yml").write_text(
+        """
+each: [{v: "1.0", version: "1.0", repositories: [d, r]}]
+packages:
+  some-@dev@:
+    version: "@v@-1"
+    architecture: "@all@"
+    parts: [persistenced]
+    depends: ["a >= 2 | b"]
+    same: [c]
+    instead_of: [e]
+    libraries: [libx.so.1]
+debs:
+  only-deb: {version: "@v@"}
+"""
+    )
+    deb, rpm, only = declarations.read(tmp_path / "both.yml", {"d": declarations.DEB, "r": declarations.RPM})
+    assert [deb.name, rpm.name, only.name, only.kind] == ["some-dev", "some-devel", "only-deb", declarations.DEB]
+    fields = dict(packages.from_declared(deb).fields)
+    assert (fields["Depends"], fields["Provides"], fields["Replaces"]) == ("a (>= 2) | b, c (= 1.0-1)", "e", "e")
+    assert rpms.from_declared(rpm).tags == (("Requires", "a >= 2 | b"), ("Requires", "c = 1.0-1"))
+    assert {"/usr/lib/x86_64-linux-gnu/libx.so.1", "/usr/lib/x86_64-linux-gnu/libx.so.1.0"} <= {
+        file.path for file in deb.files
+    }
+    assert "/usr/lib64/libx.so.1" in {file.path for file in rpm.files}
+    assert [name for name, _ in deb.scripts] == ["postinst", "postrm", "prerm"]
+    assert [name for name, _ in rpm.scripts] == ["post", "postun", "preun"]
+    assert "nvidia-persistenced.service" in dict(rpm.scripts)["post"]

@@ -4,7 +4,8 @@
 A dress without `os_release` is that suite itself, with its real kernel headers. The others have `kernel` (the output
 of `uname -r`), `gcc` (the compiler that /proc/version names), `files` and `links` to lay over the root, `remove` (paths
 to delete first), `fetch` (files from the lab's mirror) and `rpms` (packages of the mirror that are installed from the
-beginning). `@NAME@` in a text is replaced by `kernel` or an entry of `values`.
+beginning). `@NAME@` in a text is replaced by `kernel` or an entry of `values`. `like` names another file, of which a
+dress has everything that it does not have itself; files that begin with _ are no dress of their own.
 """
 
 import re
@@ -23,7 +24,8 @@ DIRECTORY = paths.DATA / "dress"
 MANAGERS = ("apt", "dnf")
 ROOTS = ("bookworm", "trixie")
 KEYS = (
-    "root", "manager", "packages", "os_release", "kernel", "gcc", "files", "links", "remove", "fetch", "rpms", "values",
+    "like", "root", "manager", "packages", "os_release", "kernel", "gcc", "files", "links", "remove", "fetch", "rpms",
+    "values",
 )  # fmt: skip
 
 
@@ -50,7 +52,7 @@ class Dress:
 @cache
 def names() -> tuple[str, ...]:
     """Return the distributions that the lab has."""
-    return tuple(sorted(path.stem for path in DIRECTORY.glob("*.yml")))
+    return tuple(sorted(path.stem for path in DIRECTORY.glob("[!_]*.yml")))
 
 
 @cache
@@ -64,13 +66,7 @@ def read(name: str) -> Dress:
 def parse(name: str, text: str) -> Dress:
     """Return the dress that a file's text describes."""
     where = f"lab/gpu_ready_lab/data/dress/{name}.yml"
-    try:
-        given = yaml_load(text)
-    except yaml.YAMLError as error:
-        raise LabError(f"{where} is no valid YAML: {error}") from None
-    unknown = sorted(set(given) - set(KEYS))
-    if unknown:
-        raise LabError(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(KEYS)}")
+    given = _complete(text, where)
     for key, choices in (("root", ROOTS), ("manager", MANAGERS)):
         if given.get(key) not in choices:
             raise LabError(f"{where}: {key}: expected one of {', '.join(choices)}, found {given.get(key)!r}")
@@ -80,6 +76,24 @@ def parse(name: str, text: str) -> Dress:
     filled = _fill({key: given[key] for key in KEYS if key in given and key != "values"}, values, where)
     lists = {key: tuple(filled[key]) for key in ("packages", "remove", "rpms") if key in filled}
     return Dress(name, **{**filled, **lists})
+
+
+def _complete(text: str, where: str) -> dict[str, Any]:
+    """The keys of a file, over those of the file that it is like."""
+    try:
+        given: dict[str, Any] = yaml_load(text)
+    except yaml.YAMLError as error:
+        raise LabError(f"{where} is no valid YAML: {error}") from None
+    unknown = sorted(set(given) - set(KEYS))
+    if unknown:
+        raise LabError(f"{where}: unknown {', '.join(unknown)}; known are {', '.join(KEYS)}")
+    if "like" in given:
+        found = [path for path in DIRECTORY.glob("*.yml") if path.stem.lstrip("_") == given["like"]]
+        if len(found) != 1:
+            raise LabError(f"{where}: like: there is no {given['like']}")
+        other = _complete(found[0].read_text(), where)
+        given = {**other, **given, "values": {**other.get("values", {}), **given.get("values", {})}}
+    return {key: value for key, value in given.items() if key != "like"}
 
 
 def _fill(given: Any, values: Mapping[str, object], where: str) -> Any:

@@ -1,7 +1,7 @@
 """Fleet files: which hosts a lab has, what hardware they simulate, and their expected results."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -65,8 +65,6 @@ class Host:
     work: tuple[str, ...] = ()
     """What of lab/work is started on the host after it was made, in this order."""
     secure_boot: bool = False
-    image: str | None = None
-    """A docker image of the user, in place of the lab's own."""
     python: str | None = None
     """The version of the Python for modules, such as 3.6, copied from this machine; none: the host has no Python."""
     preinstalled: tuple[str, ...] = ()
@@ -189,20 +187,28 @@ def states() -> dict[str, Host]:
     return {str(name): _host(where / name, str(name), value) for name, value in data.items()}
 
 
-def _from_state(where: _Where, name: str, value: Mapping[str, Any]) -> Host:
-    """A host like that of its state, except for its own GPUs, variables and expectations."""
-    data = where.mapping(value, ("state", "gpus", "work", "vars", "expect", "extra"))
-    made = states()[(where / "state").text(data["state"], tuple(states()))]
-    gpus = _gpus(where / "gpus", data["gpus"], made.kind) if "gpus" in data else made.gpus
-    if len(gpus) != len(made.gpus):  # their files replace those of the state's GPUs
-        raise (where / "gpus").error(f"{len(gpus)} GPUs; the state {data['state']} has {len(made.gpus)}")
-    variables = {**made.vars, **(where / "vars").mapping(data.get("vars"))}
-    working = _texts(where / "work", data.get("work") or [], tuple(work.described()))
-    expect = _expectations(where / "expect", data.get("expect"))
-    extra = (where / "extra").flag(data.get("extra", False))
-    return replace(
-        made, name=name, state=data["state"], gpus=gpus, vars=variables, work=working, expect=expect, extra=extra
-    )
+Reader = Callable[[_Where, Any], Any]
+
+
+def _flag(where: _Where, value: object) -> bool:
+    return where.flag(value)
+
+
+def _texts(where: _Where, value: object, choices: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise where.error(f"expected a list of names, found {value!r}")
+    return tuple((where / index).text(entry, choices) for index, entry in enumerate(value))
+
+
+def _scripts(known: Callable[[], Mapping[str, str]]) -> Reader:
+    return lambda where, value: _texts(where, value, tuple(known()))
+
+
+def _python(where: _Where, value: object) -> str:
+    python = where.text(value)
+    if python != NO_PYTHON and not re.fullmatch(r"3\.\d+", python):
+        raise where.error(f'expected a version such as "3.6" or {NO_PYTHON!r}, found {python!r}')
+    return python
 
 
 def _expectations(where: _Where, value: object) -> dict[str, Any]:
@@ -212,73 +218,58 @@ def _expectations(where: _Where, value: object) -> dict[str, Any]:
     return expect
 
 
+READERS: dict[str, Reader] = {
+    "distribution": lambda where, value: where.text(value, dress.names()),
+    "kind": lambda where, value: where.text(value, KINDS),
+    "prebuilt": _texts,
+    "kernels": _texts,
+    "python": _python,
+    "nouveau": _flag,
+    "secure_boot": _flag,
+    "preinstalled": _texts,
+    "past": _scripts(pasts.described),
+    "work": _scripts(work.described),
+    "vars": lambda where, value: where.mapping(value),
+    "expect": _expectations,
+    "extra": _flag,
+}
+OF_STATES = ("work", "vars", "expect", "extra")
+"""Keys of a host that starts from a state, besides its GPUs."""
+
+
 def _host(where: _Where, name: str, value: object) -> Host:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name):
         raise where.error("a host name has small letters, digits and hyphens")
-    if isinstance(value, dict) and "state" in value:
-        return _from_state(where, name, value)
-    data = where.mapping(
-        value,
-        (
-            "distribution", "kind", "prebuilt", "kernels", "image", "python", "gpus", "nvswitches", "nouveau", "work",
-            "secure_boot", "preinstalled", "past", "vars", "expect", "extra",
-        ),
-    )  # fmt: skip
-    distribution = (where / "distribution").text(data.get("distribution"), dress.names())
-    kind = (where / "kind").text(data.get("kind", "container"), KINDS)
-    gpus = _gpus(where / "gpus", data.get("gpus") or [], kind)
-    prebuilt = _texts(where / "prebuilt", data.get("prebuilt") or [])
-    kernels = _texts(where / "kernels", data.get("kernels") or [])
-    if kind == "vm":
+    from_state = isinstance(value, dict) and "state" in value
+    data = where.mapping(value, ("state", "gpus", *OF_STATES) if from_state else ("gpus", "nvswitches", *READERS))
+    read = {key: READERS[key](where / key, given) for key, given in data.items() if key in READERS}
+    if from_state:
+        made = states()[(where / "state").text(data["state"], tuple(states()))]
+        gpus = _gpus(where / "gpus", data["gpus"], made.kind) if "gpus" in data else made.gpus
+        if len(gpus) != len(made.gpus):  # their files replace those of the state's GPUs
+            raise (where / "gpus").error(f"{len(gpus)} GPUs; the state {data['state']} has {len(made.gpus)}")
+        variables = {**made.vars, **read.pop("vars", {})}
+        return replace(made, name=name, state=data["state"], gpus=gpus, vars=variables, **read)
+    if "distribution" not in read:
+        raise (where / "distribution").error(f"missing; there are {', '.join(dress.names())}")
+    host = Host(name=name, **read)
+    host = replace(host, gpus=_gpus(where / "gpus", data.get("gpus") or [], host.kind))
+    if host.kind == "vm":
         _check_guest(where, data)
-    elif kernels:
+    elif host.kernels:
         raise (where / "kernels").error("only virtual machines have a kernel of their own")
+    if host.python not in (None, NO_PYTHON):
+        host = replace(host, vars={"ansible_python_interpreter": PLATFORM_PYTHON, **host.vars})
     count = (where / "nvswitches").number(data.get("nvswitches", 0), 0, 6)
-    switch = next((NVSWITCHES[gpu.architecture] for gpu in gpus if gpu.architecture in NVSWITCHES), None)
+    switch = next((NVSWITCHES[gpu.architecture] for gpu in host.gpus if gpu.architecture in NVSWITCHES), None)
     if count and switch is None:
-        raise (where / "nvswitches").error(
-            f"only hosts with GPUs of the architectures {', '.join(NVSWITCHES)} have them in this lab"
-        )
-    image = None if data.get("image") is None else (where / "image").text(data["image"])
-    python = None if data.get("python") is None else (where / "python").text(data["python"])
-    variables = (where / "vars").mapping(data.get("vars"))
-    if python is not None:
-        if python != NO_PYTHON and not re.fullmatch(r"3\.\d+", python):
-            raise (where / "python").error(f'expected a version such as "3.6" or {NO_PYTHON!r}, found {python!r}')
-        if image is not None:
-            raise (where / "python").error("an image of your own has its own Python: remove one of the two keys")
-    if python not in (None, NO_PYTHON):
-        variables = {"ansible_python_interpreter": PLATFORM_PYTHON, **variables}
-    expect = _expectations(where / "expect", data.get("expect"))
-    return Host(
-        name=name,
-        distribution=distribution,
-        kind=kind,
-        prebuilt=prebuilt,
-        kernels=kernels,
-        gpus=gpus,
-        nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)),
-        nouveau=(where / "nouveau").flag(data.get("nouveau", False)),
-        work=_texts(where / "work", data.get("work") or [], tuple(work.described())),
-        secure_boot=(where / "secure_boot").flag(data.get("secure_boot", False)),
-        image=image,
-        python=python,
-        preinstalled=_texts(where / "preinstalled", data.get("preinstalled") or []),
-        past=_texts(where / "past", data.get("past") or [], tuple(pasts.described())),
-        vars=variables,
-        expect=expect,
-        extra=(where / "extra").flag(data.get("extra", False)),
-    )
-
-
-def _texts(where: _Where, value: object, choices: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise where.error(f"expected a list of names, found {value!r}")
-    return tuple((where / index).text(entry, choices) for index, entry in enumerate(value))
+        known = ", ".join(NVSWITCHES)
+        raise (where / "nvswitches").error(f"only hosts with GPUs of the architectures {known} have them in this lab")
+    return replace(host, nvswitches=tuple((f"0000:{0xE5 + i:02x}:00.0", str(switch)) for i in range(count)))
 
 
 def _check_guest(where: _Where, data: Mapping[str, Any]) -> None:
-    for key in ("image", "python", "nvswitches", "secure_boot", "work", "past"):
+    for key in ("python", "nvswitches", "secure_boot", "work", "past"):
         if data.get(key):
             raise (where / key).error("virtual machines have none in this lab")
     if sum(int(item.get("count", 1)) for item in data.get("gpus") or []) > MAX_GUEST_GPUS:
@@ -291,33 +282,35 @@ def _gpus(where: _Where, value: object, kind: str) -> tuple[Gpu, ...]:
     found: list[Gpu] = []
     for index, item in enumerate(value):
         here = where / index
-        data = here.mapping(
-            item, ("device", "count", "subsystem", "name", "architecture", "memory_mib", "class", "driver")
-        )
+        data = here.mapping(item, ("device", "count", "name", "architecture", "memory_mib", "class", "driver"))
         device = (here / "device").hex_id(data.get("device"))
-        known = known_gpus().get(device, {})
-        if not known and not {"name", "architecture"} <= set(data):
+        known: dict[str, Any] = {
+            "class": "0302",
+            "subsystem": "0001",
+            "memory_mib": 16384,
+            "compute": "9.0",
+            "driver": None,
+        }
+        known |= known_gpus().get(device, {}) | data
+        if not {"name", "architecture"} <= set(known):
             raise here.error(
                 f"the lab does not know the GPU {device}: add its name and architecture, or add it to data/gpus.yml"
             )
-        driver = data.get("driver")
+        (here / "architecture").text(known["architecture"], ARCHITECTURES)
         for _ in range((here / "count").number(data.get("count", 1), 1, MAX_GPUS)):
+            address = _address(len(found)) if kind == "container" else f"0001:00:{len(found):02x}.0"
             found.append(
                 Gpu(
-                    device=device,
-                    name=(here / "name").text(data.get("name", known.get("name"))),
-                    architecture=(here / "architecture").text(
-                        data.get("architecture", known.get("architecture")), ARCHITECTURES
-                    ),
-                    pci_class=(here / "class").text(data.get("class", known.get("class", "0302")), ("0300", "0302")),
-                    subsystem=(here / "subsystem").hex_id(data.get("subsystem", known.get("subsystem", "0001"))),
-                    memory_mib=(here / "memory_mib").number(
-                        data.get("memory_mib", known.get("memory_mib", 16384)), 1, 2**20
-                    ),
-                    compute=str(known.get("compute", "9.0")),
-                    address=_address(len(found)) if kind == "container" else f"0001:00:{len(found):02x}.0",
-                    driver=None if driver is None else (here / "driver").text(driver),
-                )
+                    device,
+                    known["name"],
+                    known["architecture"],
+                    known["class"],
+                    known["subsystem"],
+                    known["memory_mib"],
+                    str(known["compute"]),
+                    address,
+                    known["driver"],
+                )  # fmt: skip
             )
     if len(found) > MAX_GPUS:
         raise where.error(f"{len(found)} GPUs; a host has at most {MAX_GPUS}")

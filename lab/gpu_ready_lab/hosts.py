@@ -143,9 +143,8 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
     `states` are those of the hosts that start from one, by host.
     """
     containers = [host for host in fleet.hosts if host.kind == "container"]
-    plain = images.ensure_all({h.distribution for h in containers if not h.image and h.name not in states}, proxy)
-    own = {h.name: images.ensure_own(h.image, h.distribution, proxy) for h in containers if h.image}
-    image = {host.name: own.get(host.name) or plain.get(host.distribution, "") for host in containers}
+    plain = images.ensure_all({h.distribution for h in containers if h.name not in states}, proxy)
+    image = {host.name: plain.get(host.distribution, "") for host in containers}
     image |= {name: state.image for name, state in states.items()}
     key = ssh_key(fleet.name)
     left = [r.host for r in existing() if r.fleet == fleet.name]

@@ -146,66 +146,6 @@ def _make(name: str, base: str, made_from: str, release: str, overlay: bytes) ->
         engine.docker("rm", "-f", work)
 
 
-def ensure_own(image: str, distribution: str, proxy: str | None = None) -> str:
-    """A host image made from a docker image of the user: with the simulated kernel, without a dress.
-
-    The distribution determines the simulated kernel and the package manager.
-    """
-    with _locked():
-        _take(image)
-        identity = engine.docker("image", "inspect", "-f", "{{.Id}}", image).strip() + f" {_digest(_authority())}"
-        spec = dress.read(distribution)
-        name = f"gpu-ready-lab/own-{_digest(image.encode())}:{tag(distribution).split(':')[1]}"
-        if _label(name, "gpu-ready-lab.base") == identity:
-            return name
-        _check_own(image)
-        say(f"making the host image {name} of {image}")
-        release = spec.kernel or _release_of(_ensure_base(spec, proxy))
-        undressed = Dress(spec.name, spec.root, "own", kernel=release, gcc=spec.gcc or "gcc version 12.2.0")
-        _make(name, image, identity, release, _overlay(release, undressed, {}))
-        return name
-
-
-def _take(image: str) -> None:
-    """Load an image into the lab's engine from this machine's engine, unless the lab's engine has it."""
-    if engine.docker("images", "-q", image).strip():
-        return
-    (paths.cache() / "tmp").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=paths.cache() / "tmp") as directory:
-        saved = Path(directory, "image.tar")
-        try:
-            run([engine.DOCKER, "save", "-o", str(saved), image], limit=900, what=f"save the image {image}")
-        except LabError as error:
-            raise LabError(
-                f"{error}; the lab's engine does not have {image} either: pull or build it on this machine, or load"
-                f" it into the lab with: docker -H unix://{engine.SOCKET} load -i FILE"
-            ) from None
-        engine.docker("load", "-i", str(saved), limit=900, what=f"load the image {image}")
-
-
-# Programs that an image needs to become a host.
-NEEDED = r"""
-for program in systemctl sshd ssh-keygen modprobe depmod mount ip python3; do
-  PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v $program >/dev/null || echo "$program"
-done
-test -x /lib/systemd/systemd || echo systemd
-command -v update-ca-certificates >/dev/null || command -v update-ca-trust >/dev/null || echo ca-certificates
-python3 -c 'import sys; assert sys.version_info >= (3, 9)' 2>/dev/null || echo "python3 of version 3.9 or newer"
-"""
-
-
-def _check_own(image: str) -> None:
-    missing = engine.docker(
-        "run", "--rm", "--network", "none", "--entrypoint", "/bin/sh", image, "-c", NEEDED,
-        what=f"inspect the image {image}",
-    ).split("\n")  # fmt: skip
-    if any(missing):
-        raise LabError(
-            f"the image {image} cannot be a lab host: missing in it: {', '.join(filter(None, missing))};"
-            " install that (a bare container image has no init system and no sshd)"
-        )
-
-
 def _release_of(base: str) -> str:
     return engine.docker(
         "run", "--rm", "--network", "none", base, "cat", "/etc/gpu-ready-lab/kernel-release",

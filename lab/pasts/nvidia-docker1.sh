@@ -1,4 +1,4 @@
-# F8: nvidia-docker 1.0 as its wiki says: a package, a plugin on port 3476, a volume with the driver's files; after docker-list
+# F8: nvidia-docker 1.0 as its wiki says: a package, a plugin of docker, a volume with the driver's files; after docker-list
 # Page: https://github.com/NVIDIA/nvidia-docker/wiki/Installation-(version-1.0)
 install_debs ca-certificates curl gpg
 made=$(mktemp -d)

@@ -63,7 +63,6 @@ def test_the_switches_of_nvlink_5_are_bridges_with_their_vital_product_data() ->
         ("{name: x, hosts: {a: {distribution: debian12, expect: {result: good}}}}", ["expect.result", "ready"]),
         ("{name: x, hosts: {a: {distribution: rocky8, python: 3.6}}}", ["hosts.a.python", "in quotes"]),
         ('{name: x, hosts: {a: {distribution: rocky8, python: "3"}}}', ["hosts.a.python", "such as"]),
-        ('{name: x, hosts: {a: {distribution: rocky8, image: a, python: "3.6"}}}', ["hosts.a.python", "its own"]),
         ("{name: x, hosts: {a: {distribution: rocky8, secure_boot: maybe}}}", ["hosts.a.secure_boot", "true or"]),
         ("{name: [", ["not YAML"]),
     ],
@@ -87,12 +86,6 @@ def test_a_host_may_have_the_python_of_its_distribution() -> None:
     assert host.vars == {"ansible_python_interpreter": "/usr/libexec/platform-python", "b": 1}
     (host,) = fleet.parse("{name: x, hosts: {a: {distribution: centos7, python: none}}}").hosts
     assert (host.python, host.vars) == ("none", {})
-
-
-def test_a_host_may_be_an_image_of_the_users_with_secure_boot() -> None:
-    read = fleet.parse('{name: x, hosts: {a: {distribution: rocky9, image: "own/rocky:9", secure_boot: true}}}')
-    (host,) = read.hosts
-    assert (host.image, host.secure_boot, host.python) == ("own/rocky:9", True, None)
 
 
 def test_some_hosts_of_a_fleet_can_be_chosen() -> None:

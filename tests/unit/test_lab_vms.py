@@ -32,7 +32,6 @@ def test_the_gpus_of_a_guest_are_on_the_simulated_bus() -> None:
     ("more", "words"),
     [
         ("nvswitches: 2", "have none in this lab"),
-        ("image: some/image", "have none in this lab"),
         ("secure_boot: true", "have none in this lab"),
         ('kind: {a: b}', "expected a text"),
         ("prebuilt: nvidia-kernel-dkms", "expected a list of names"),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 VERSION = "@version@"
-CDI_DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 HOOK = "/usr/bin/nvidia-cdi-hook"
 
 # Libraries of a driver, all named NAME.so.DRIVER_VERSION, and the programs beside them.

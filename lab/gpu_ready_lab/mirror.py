@@ -36,6 +36,7 @@ from . import (
     published,
     rpms,
     verify_image,
+    web,
 )
 from .engine import need_packages
 from .say import LabError, say, wait_for
@@ -234,7 +235,7 @@ def key_in_form(key: packages.Key, form: str) -> bytes:
 
 def _code() -> str:
     """A digest of the code that serves."""
-    files = [Path(str(module.__file__)) for module in (mirror_server, proxy, mirror_faults)]
+    files = [Path(str(module.__file__)) for module in (mirror_server, proxy, web, mirror_faults)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 

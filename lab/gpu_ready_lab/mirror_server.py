@@ -1,23 +1,17 @@
 """What serves the vendor mirror: <mirror>/HOST/PATH, and the vendors' own names, https://HOST/PATH and http://HOST/PATH."""
 
-import email.utils
-import mimetypes
 import os
-import re
 import signal
 import socket
 import socketserver
 import ssl
 import sys
 import threading
-import time
 import urllib.parse
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-from . import mirror_faults, proxy
+from . import mirror_faults, proxy, web
 
 
 class Ports(NamedTuple):
@@ -55,22 +49,12 @@ def root_for(state: Path, address: str, common: Path | None = None) -> Path:
     return own if own.exists() else common or root_link(state)
 
 
-class Mirror(ThreadingHTTPServer):
-    """Serves a tree, logs the requests, and fails as the rules of mirror_faults define."""
-
-    daemon_threads = True
-    allow_reuse_address = True
+class Mirror(web.Server):
+    """Serves a tree."""
 
     def __init__(self, address: tuple[str, int], root: Path, state: Path) -> None:
         self.root = root
-        self.state = state
-        self._log_lock = threading.Lock()
-        super().__init__(address, _Handler)
-
-    def log(self, line: str) -> None:
-        """Add a line to the access log."""
-        with self._log_lock, (self.state / "mirror-access.log").open("a") as file:
-            file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
+        super().__init__(address, _Handler, state, "mirror-access.log")
 
     def file_of(self, path: str, host: str) -> str:
         """Return HOST/PATH of a request, from the path and the host's name in it."""
@@ -119,110 +103,28 @@ def _server_context(certificate: Path) -> ssl.SSLContext:
     return context
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD for plain files."""
+class _Handler(web.Handler):
+    """Answers requests for plain files and directories."""
 
-    protocol_version = "HTTP/1.1"
-    server_version = "gpu-ready-lab"
-    timeout = 60  # an idle connection ends
     server: Mirror
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
-        """Print nothing on standard error: the access log has it."""
-
-    def do_GET(self) -> None:
-        """Send a file."""
-        self._answer(body=True)
-
-    def do_HEAD(self) -> None:
-        """Send the headers of GET, without the file."""
-        self._answer(body=False)
-
-    def _answer(self, *, body: bool) -> None:
+    def requested(self) -> str:
         asked = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(asked.path).lstrip("/")
         query = urllib.parse.parse_qs(asked.query)
         if "repo" in query and "arch" in query:  # of Fedora's list of mirrors
             path = "/".join((path, query["repo"][0], query["arch"][0]))
-        path = self.server.file_of(path, self.headers.get("Host", ""))
-        status, sent = HTTPStatus.INTERNAL_SERVER_ERROR, 0
-        try:
-            status, sent = self._respond(path, body)
-        except (BrokenPipeError, ConnectionResetError, TimeoutError, mirror_faults.Dropped):
-            self.close_connection = True
-        finally:
-            self.server.log(f"{self.client_address[0]} {self.command} {int(status)} {sent} {path}")
+        return self.server.file_of(path, self.headers.get("Host", ""))
 
-    def _refuse(self, status: HTTPStatus, words: str) -> tuple[HTTPStatus, int]:
-        data = f"{words}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-        return status, len(data)
-
-    def _respond(self, path: str, body: bool) -> tuple[HTTPStatus, int]:
-        fault = mirror_faults.find(self.server.state, self.client_address[0], path)
-        mirror_faults.before_answer(fault, self.connection)
-        if fault.get("status"):
-            return self._refuse(HTTPStatus(fault["status"]), f"fault injected for {path}")
+    def respond(self, path: str, fault: mirror_faults.Rule) -> tuple[int, str]:
         root = root_for(self.server.state, self.client_address[0], self.server.root).resolve()
         file = (root / path).resolve()
         if not file.is_relative_to(root) or not (file.is_file() or file.is_dir()):
-            return self._refuse(HTTPStatus.NOT_FOUND, f"the lab's mirror has no {path}")
+            return self.send_text(404, f"the lab's mirror has no {path}"), ""
         if file.is_dir():
-            return self._refuse(
-                HTTPStatus.OK, "\n".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in file.iterdir()))
-            )
-        if "serve" in fault:
-            file = Path(fault["serve"])
-        changed = int(file.stat().st_mtime)
-        since = email.utils.parsedate_tz(self.headers.get("If-Modified-Since", ""))
-        if since is not None and changed <= email.utils.mktime_tz(since):
-            self.send_response(HTTPStatus.NOT_MODIFIED)
-            self.end_headers()
-            return HTTPStatus.NOT_MODIFIED, 0
-        with file.open("rb") as content:
-            return self._send(content, file, changed, fault, body)
-
-    def _send(
-        self, content: BinaryIO, file: Path, changed: int, fault: dict[str, Any], body: bool
-    ) -> tuple[HTTPStatus, int]:
-        size = os.fstat(content.fileno()).st_size
-        start, end = 0, size
-        modified = email.utils.formatdate(changed, usegmt=True)
-        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "").strip())
-        # The rest of a file that has changed since is of no use: RFC 9110, section 13.1.5.
-        same = self.headers.get("If-Range", modified) == modified
-        status = HTTPStatus.OK
-        if asked and (asked[1] or asked[2]) and same:
-            start = int(asked[1]) if asked[1] else max(0, size - int(asked[2]))
-            end = min(size, int(asked[2]) + 1) if asked[1] and asked[2] else size
-            if start >= end:
-                self.send_response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
-                self.send_header("Content-Range", f"bytes */{size}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, 0
-            status = HTTPStatus.PARTIAL_CONTENT
-        self.send_response(status)
-        self.send_header("Content-Type", mimetypes.guess_type(file.name)[0] or "application/octet-stream")
-        self.send_header("Content-Length", str(end - start))
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Last-Modified", modified)
-        if status == HTTPStatus.PARTIAL_CONTENT:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
-        self.end_headers()
-        if not body:
-            return status, 0
-        content.seek(start)
-        writer, left = mirror_faults.Writer(self.wfile, fault), end - start
-        while left and (chunk := content.read(min(1 << 18, left))):
-            writer.write(chunk)
-            left -= len(chunk)
-        return status, writer.sent
+            names = sorted(f"{each.name}/" if each.is_dir() else each.name for each in file.iterdir())
+            return self.send_text(200, "\n".join(names)), ""
+        return self.send_file(Path(fault.get("serve", file))), ""
 
 
 def serve(address: str, ports: Ports, cache: Path, state: Path, certificate: Path | None = None) -> None:

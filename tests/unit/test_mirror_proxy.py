@@ -125,20 +125,6 @@ def test_the_rest_of_a_cached_package(archive: Archive, cache: proxy.Proxy) -> N
     assert (answer.status, body) == (206, CONTENT[1000:])
 
 
-def test_simultaneous_requests_share_a_download(archive: Archive, cache: proxy.Proxy) -> None:
-    bodies: list[bytes] = []
-    threads = [
-        threading.Thread(target=lambda: bodies.append(ask(cache, url(archive, "slow_1.deb"))[1])) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    archive.go_on.set()
-    for thread in threads:
-        thread.join(60)
-    assert bodies == [CONTENT] * 4
-    assert len(archive.requests) == 1
-
-
 def test_a_package_is_sent_while_it_arrives(archive: Archive, cache: proxy.Proxy) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", cache.server_port, timeout=60)
     connection.request("GET", url(archive, "slow_1.deb"))

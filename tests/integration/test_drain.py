@@ -1,7 +1,4 @@
-"""Draining with docker's engine, slurm's daemons and kubectl of Debian, which runs on another host than the node.
-
-The API server is the lab's stand-in. test_kubernetes.py has the cases of Kubernetes on a real one; those of FALLBACK replace
-them where Kubernetes is not in the lab's cache.
+"""Draining with docker's engine and slurm's daemons of Debian. test_kubernetes.py has the cases of Kubernetes.
 
 `make test` drains and undrains all kinds of work once, and a node that somebody else drained; `make campaign` also what interrupts a drain,
 its time limits and its refusals.
@@ -10,27 +7,25 @@ its time limits and its refusals.
 import json
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready_lab import kubernetes
 
 from tests.integration.fleet import ROOT, Fleet, Run
 
 pytestmark = pytest.mark.lab
-FALLBACK = pytest.mark.skipif(kubernetes.is_built(), reason="test_kubernetes.py shows it on a real API server")
 
-NODE, KUBE = "dr-node", "dr-kube"
+NODE = "dr-node"
 JOURNAL = "/var/lib/gpu-ready/drain.json"
 REASON = "gpu-ready: driver upgrade"
-HOOKS = ["docker", "slurm", "kubernetes", str(ROOT / "tests/integration/drain_hook.yml")]
-ELSEWHERE = {"gpu_drain_kubernetes_host": KUBE, "gpu_drain_kubernetes_kubeconfig": "/root/kubeconfig"}
+HOOKS = ["docker", "slurm", str(ROOT / "tests/integration/drain_hook.yml")]
 INSTALL = """
 export DEBIAN_FRONTEND=noninteractive
-apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install %s >/root/apt.log 2>&1 || tail /root/apt.log
+apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install docker.io docker-cli slurmctld slurmd \
+  slurm-client munge busybox-static >/root/apt.log 2>&1 || tail /root/apt.log
+systemctl start slurmctld slurmd
 """
 SLURM = """
 mkdir -p /etc/slurm
@@ -60,63 +55,14 @@ $run --name holds --privileged --volume /dev:/dev gpu-test sh -c 'exec sleep 100
 $run --name without gpu-test sleep 100000
 docker create --name stopped --device /dev/nvidia0 gpu-test sleep 100000
 """
-API = """
-systemctl stop kube-api 2>/dev/null; systemd-run --quiet --unit kube-api --collect python3 /root/kube_api.py 8001
-cat >/root/kubeconfig <<C
-apiVersion: v1
-kind: Config
-clusters: [{name: lab, cluster: {server: "http://127.0.0.1:8001"}}]
-contexts: [{name: lab, context: {cluster: lab, user: nobody}}]
-users: [{name: nobody, user: {}}]
-current-context: lab
-C
-cat >/root/lab.py <<C
-import sys, urllib.request as u
-data = sys.argv[1].encode() if len(sys.argv) > 1 else None
-print(u.urlopen(u.Request("http://127.0.0.1:8001/lab", method="PUT" if data else "GET", data=data)).read().decode())
-C
-for attempt in 1 2 3 4 5 6 7 8 9 10; do python3 /root/lab.py >/dev/null 2>&1 && break; sleep 1; done
-"""
-PODS: list[dict[str, Any]] = [
-    {"name": "agent", "node": NODE, "owner": "DaemonSet"},
-    {"name": "train", "node": NODE, "owner": "Job", "ends": 3, "emptydir": True},
-    {"name": "debug", "node": NODE, "ends": 25, "terminating": True},
-    {"name": "elsewhere", "node": "other", "owner": "Job"},
-]
 
 
 @pytest.fixture(scope="module")
 def fleet(lab_machine: None) -> Fleet:
     fleet = Fleet("drain")
     fleet.up()
-    server = (ROOT / "lab/gpu_ready_lab/kube_api.py").read_text()
-    packages = {
-        NODE: "docker.io docker-cli slurmctld slurmd slurm-client munge busybox-static",
-        KUBE: "kubernetes-client",
-    }
-    with ThreadPoolExecutor() as pool:
-        node = pool.submit(
-            fleet.ssh, NODE, SLURM + INSTALL % packages[NODE] + "systemctl start slurmctld slurmd", limit=900
-        )
-        kube = pool.submit(
-            fleet.ssh, KUBE, INSTALL % packages[KUBE] + f"cat >/root/kube_api.py <<'E'\n{server}\nE\n" + API, limit=900
-        )
-    print(node.result(), kube.result())
-    if "kubectl" not in fleet.ssh(KUBE, "ls /usr/bin"):
-        pytest.skip("Debian's archive offers no kubectl here")
+    print(fleet.ssh(NODE, SLURM + INSTALL, limit=900))
     return fleet
-
-
-def pods(fleet: Fleet, found: list[dict[str, Any]], unschedulable: bool = False) -> None:
-    """Give the API server one node and these pods."""
-    state = {"nodes": {NODE: {"unschedulable": unschedulable}}, "pods": found}
-    fleet.ssh(KUBE, f"python3 /root/lab.py '{json.dumps(state)}'")
-
-
-def cluster(fleet: Fleet) -> tuple[dict[str, Any], list[str]]:
-    """Return the node and the names of the pods that the API server has."""
-    value = json.loads(fleet.ssh(KUBE, "python3 /root/lab.py"))
-    return value["nodes"][NODE], value["pods"]
 
 
 def slurm(fleet: Fleet) -> tuple[str, str]:
@@ -151,7 +97,6 @@ def call(
         "entry": entry,
         "gpu_upgrade_drain": hooks,
         "gpu_upgrade_drain_timeout": 240,
-        **ELSEWHERE,
     }
     options = ("--limit", NODE, *arguments)
     return fleet.play(*options, playbook="tests/integration/drain.yml", extra=values | extra, moments=moments)
@@ -159,8 +104,7 @@ def call(
 
 @pytest.fixture(scope="module")
 def busy(fleet: Fleet) -> Fleet:
-    """A node with containers, a job and pods."""
-    pods(fleet, PODS)
+    """A node with containers and a job."""
     if journal(fleet):  # an interrupted run of these tests left it
         assert call(fleet, "undrain", hooks=HOOKS).rc == 0
     fleet.ssh(NODE, DOCKER)
@@ -180,12 +124,11 @@ def test_check_mode_shows_the_drain_and_does_nothing(busy: Fleet) -> None:
         name.partition(" : ")[2] for name in run.changed(NODE)
     }
     assert running(busy) == ["asked", "holds", "without"] and journal(busy) == {}
-    assert "DRAIN" not in slurm(busy)[0] and cluster(busy)[0]["spec"] == {}
+    assert "DRAIN" not in slurm(busy)[0]
 
 
 def test_all_work_is_drained_from_the_node(busy: Fleet, tmp_path: Path) -> None:
     """The job ends as soon as the run has waited for it once."""
-    pods(busy, PODS)
     cancelled = tmp_path / "cancelled"
     cancel = ["ssh", "-F", str(busy.directory / "ssh_config"), NODE, "scancel --user root"]
     awaited = {"task": "gpu_drain : slurm_wait | Show which jobs are awaited", "argv": cancel, "mark": str(cancelled)}
@@ -195,10 +138,8 @@ def test_all_work_is_drained_from_the_node(busy: Fleet, tmp_path: Path) -> None:
     assert slurm(busy) == ("IDLE+DRAIN", REASON)
     text = run.screen.replace("''", "'")  # YAML doubles it
     assert re.search(r"waiting at most \d+ s more for 1 job on slurm's node dr-node: \d+ of root \(running\)", text)
-    node, left = cluster(busy)
-    assert node["spec"] == {"unschedulable": True} and left == ["agent", "elsewhere"]
     assert busy.ssh(NODE, "cat /root/balancer") == "drain\n"
-    assert sorted(journal(busy)) == ["docker", "kubernetes", "slurm", "tasks"]
+    assert sorted(journal(busy)) == ["docker", "slurm", "tasks"]
 
 
 def test_a_drained_node_is_not_drained_again_and_uninstall_keeps_it_drained(busy: Fleet) -> None:
@@ -212,13 +153,11 @@ def test_a_drained_node_is_not_drained_again_and_uninstall_keeps_it_drained(busy
 def test_undrain_restores_only_what_gpu_ready_drained(busy: Fleet) -> None:
     undrain = partial(busy.play, "--limit", NODE, playbook="playbooks/undrain.yml")
     refused = undrain()
-    assert refused.rc != 0 and "gpu_upgrade_drain does not name in this run" in refused.failures(NODE)
-    run = undrain(extra=ELSEWHERE | {"gpu_upgrade_drain": HOOKS})
+    assert refused.rc != 0 and "gpu_upgrade_drain of this run does not name" in refused.failures(NODE)
+    run = undrain(extra={"gpu_upgrade_drain": HOOKS})
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["asked", "holds", "without"]
     assert slurm(busy)[0] == "IDLE"  # slurm forgets the reason later
-    node = cluster(busy)[0]
-    assert node["spec"] == {} and node["metadata"]["annotations"] == {}
     assert busy.ssh(NODE, "cat /root/balancer") == "undrain\n" and journal(busy) == {}
     second = call(busy, "undrain", hooks=HOOKS)
     assert second.rc == 0 and second.changed(NODE) == []
@@ -234,28 +173,16 @@ def test_a_node_drained_by_somebody_else_stays_drained_with_its_reason(busy: Fle
     busy.ssh(NODE, f"scontrol update nodename={NODE} state=resume")
 
 
-@FALLBACK
-def test_a_node_cordoned_by_somebody_else_stays_cordoned(busy: Fleet) -> None:
-    pods(busy, [], unschedulable=True)
-    run = call(busy, "drain", hooks="kubernetes")
-    assert run.rc == 0 and run.changed(NODE) == [] and journal(busy) == {}, run.failures(NODE)
-    assert "is already cordoned and stays so" in run.screen
-    assert call(busy, "undrain").changed(NODE) == [] and cluster(busy)[0]["spec"] == {"unschedulable": True}
-
-
 @pytest.mark.long
 def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) -> None:
-    note: dict[str, object] = {"schema": 1, "slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
-    note["kubernetes"] = {"node": NODE, "host": KUBE, "kubeconfig": "/root/kubeconfig", "context": "", "reason": REASON}
+    note = {"slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
     busy.ssh(NODE, f"mkdir -p $(dirname {JOURNAL}) && echo '{json.dumps(note)}' >{JOURNAL}")
-    pods(busy, [])
-    run = call(busy, "drain", hooks=["slurm", "kubernetes"])
+    run = call(busy, "drain", hooks="slurm")
     assert run.rc == 0 and slurm(busy) == ("IDLE+DRAIN", REASON), run.failures(NODE)
-    assert cluster(busy)[0]["metadata"]["annotations"] == {"gpu-ready/drained": REASON}
     busy.ssh(NODE, f"scontrol update nodename={NODE} reason='bad fan'")
     back = call(busy, "undrain")
     assert back.rc == 0 and "has another reason now (bad fan)" in back.screen
-    assert slurm(busy) == ("IDLE+DRAIN", "bad fan") and cluster(busy)[0]["spec"] == {} and journal(busy) == {}
+    assert slurm(busy) == ("IDLE+DRAIN", "bad fan") and journal(busy) == {}
     busy.ssh(NODE, f"scontrol update nodename={NODE} state=resume")
 
 
@@ -265,14 +192,11 @@ def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) 
         pytest.param("docker", "docker run --detach --rm --network none --name brief --device /dev/nvidia0 gpu-test sleep 100000",
          "after 1 s it still waits for the end of brief, which docker deletes when stopped", marks=pytest.mark.long),
         pytest.param("slurm", "sbatch --output /dev/null --wrap 'sleep 100000'; until squeue -h | grep -q ' R '; do sleep 1; done",
-         r"after 1 s it still waits for 1 job on slurm's node dr-node", marks=pytest.mark.long),
-        pytest.param("kubernetes", "true",
-         "after 1 s it still waits for 1 pod on the Kubernetes node dr-node: ml/train, held by a disruption budget", marks=FALLBACK),
+         r"after 1 s it still waits for 1 job on slurm's node dr-node"),
     ],
-    ids=["docker", "slurm", "kubernetes"],
+    ids=["docker", "slurm"],
 )  # fmt: skip
 def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, begin: str, message: str) -> None:
-    pods(busy, [PODS[1] | {"budget": True}])
     busy.ssh(NODE, begin, limit=60)
     run = call(busy, "drain", hooks=hook, gpu_upgrade_drain_timeout=1)
     assert run.rc != 0 and re.search(message, run.failures(NODE)), run.failures(NODE)
@@ -281,24 +205,12 @@ def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, b
     back = call(busy, "undrain")
     assert back.rc == 0 and journal(busy) == {}, back.failures(NODE)
     assert running(busy) == ["asked", "holds", "without"] and "DRAIN" not in slurm(busy)[0]
-    assert cluster(busy)[0]["spec"] == {}
 
 
 @pytest.mark.parametrize(
     ("hook", "extra", "message"),
     [
         ("slurm", {"gpu_drain_slurm_node": "nobody"}, "slurm: it has no node nobody. Set gpu_drain_slurm_node"),
-        (
-            "slurm",
-            {"gpu_drain_slurm_controller": KUBE},
-            "scontrol: it is not on this host. Set gpu_drain_slurm_controller",
-        ),
-        pytest.param(
-            "kubernetes",
-            {"gpu_drain_kubernetes_node": "nobody"},
-            "Kubernetes: it has no node nobody",
-            marks=FALLBACK,
-        ),
         ("kubernetes", {"gpu_drain_kubernetes_host": NODE}, "kubectl: it is not on the host where it has to run"),
         ("kubernets", {}, "gpu_upgrade_drain: kubernets is neither one of"),
     ],

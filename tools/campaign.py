@@ -26,7 +26,7 @@ BUILD = ROOT / "build/campaign"
 PASSED, FAILED = "passed", "FAILED"
 PYTEST = (sys.executable, "-m", "pytest", "-v", "--durations=25")
 SEED = "SEED"
-"""Stands for the seed of the run in the command of a part."""
+"""In the command of a part: the seed of the run."""
 
 
 class Part(NamedTuple):
@@ -54,11 +54,11 @@ PARTS = (
         (*PYTEST, "-q", "--hypothesis-profile=search", f"--hypothesis-seed={SEED}", "tests/unit", "tests/corpus"),
     ),
     Part("demo", 2.8, "the fleet of `make demo` from bare hosts to the report, with NVIDIA's real kernel module",
-         "a host without a tool for initial RAM disks could not be provisioned (e3af2ede)"),
+         "provisioning failed where no tool makes initial RAM disks (e3af2ede)"),
     Part("distributions", 12, "the life of a driver on all distributions and sources",
          "the removal left the directories of module sources (31da57c3)"),
     Part("pasts", 26, "hosts that somebody else set up, from the plan to the removal",
-         "a DKMS module of others that does not build broke the installation of kernel headers (8b06b224)"),
+         "a third-party DKMS module that does not build broke the installation of kernel headers (8b06b224)"),
     Part("ubuntu", 2.1, "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX",
          "IMEX did not follow the driver's version (4da32a81)"),
     Part("ubuntu_kernel", 5, "Ubuntu with defaults: an update installs a newer kernel, a reboot into it",
@@ -66,7 +66,7 @@ PARTS = (
     Part("elrepo", 1.1, "Enterprise Linux with ELRepo's driver and its nvidia-detect",
          "uninstall.yml left kernel headers on Enterprise Linux (298e083d)"),
     Part("runfile", 4.6, "the driver as .run installer: install, replace, refuse, remove, change to packages and back",
-         "a removed driver stayed loaded where the host itself had loaded it (bc8f2779)"),
+         "after the removal a driver that the host itself had loaded stayed loaded (bc8f2779)"),
     Part("versions", 6.7, "ansible-core 2.16 with Python 3.6 on hosts, the newest one, a host without Python",
          "an upgrade failed with ansible-core 2.16 (8938c922)"),
     Part("cuda", 1.7, "CUDA toolkits as packages and installers, side by side",
@@ -132,7 +132,7 @@ PARTS = (
     Part("hostile", 45, "a sample of every wrong answer of a host for every module",
          "a silent host held all others for hours (6fe0d035)"),
     Part("hostile_host", 0.4, "a hostile host behind ssh",
-         "a hostile host got the control node's Python (6a2f8130)"),
+         "a hostile host received the path of the control node's Python (6a2f8130)"),
     Part("simulation", 1.9, "a small simulated fleet: killed and repeated, and beyond its budget",
          "a host was changed by a plan that another run had made out of date (187f3ea2)"),
     Part("setups", 3.1, "set-ups of other people: setups.md",
@@ -179,7 +179,7 @@ class Run(TypedDict):
 
 
 def run_part(part: Part, seed: str) -> Result:
-    """Run a part; its output is written to its log."""
+    """Run a part; its output is its log."""
     log = BUILD / f"{part.name}.log"
     environment = os.environ | {"GPU_READY_CAMPAIGN": "1", "GPU_READY_SEED": seed, "PYTHONPATH": str(ROOT / "lab")}
     started = time.monotonic()

@@ -2,7 +2,7 @@
 
 usage: bench/simulation/simulate.py [--hosts N] [--upgrade N] [--record]
 
-`--record` writes bench/simulation/record.json and the tables of docs/scale.md. Exits with 1 if something does not hold.
+`--record` writes the tables of docs/scale.md. Exits with 1 if something does not hold.
 """
 
 from __future__ import annotations
@@ -377,21 +377,33 @@ def two_controllers(count: int, seed: int, scale: float, forks: int = FORKS) -> 
     return Held("two control nodes", count, words, problems)
 
 
-# ---- the record and the page -----------------------------------------------------------------------------------------
+# ---- costs and the page ----------------------------------------------------------------------------------------------
 
-RECORD = HERE / "record.json"
-COSTS = HERE.parent / "scale_costs.json"
 PAGE = ROOT / "docs/scale.md"
 MARK, END = "<!-- simulation: bench/simulation/simulate.py writes this -->\n", "<!-- end of simulation -->"
+SCALE = 0.02
+"""Of the seconds that calls take on real hosts."""
 
 
-def measured(what: str, hosts: int, calls: int, ran: Ran) -> dict[str, object]:
-    """Return a line of the record."""
-    figures = {"what": what, "hosts": hosts, "calls": calls, "wall": round(ran.wall), "cpu": round(ran.cpu, 1)}
-    return {**figures, "main_mib": round(ran.main_mib), "lines": ran.lines, "kb": round(ran.size / 1000)}
+class Measured(NamedTuple):
+    """What a run over so many hosts took."""
+
+    what: str
+    hosts: int
+    calls: int
+    ran: Ran
+
+    def line(self, ping: float) -> str:
+        """Return the line of the table; ``ping``: CPU seconds of a ping per host."""
+        each = self.ran.cpu / self.hosts
+        columns = (
+            self.what, self.hosts, f"{self.calls / self.hosts:.1f}", f"{self.ran.wall:.0f} s", f"{each:.2f} s",
+            f"{each / ping:.1f}", f"{self.ran.main_mib:.0f} MiB", f"{self.ran.lines} lines, {self.ran.size / 1000:.0f} kB",
+        )  # fmt: skip
+        return f"| {' | '.join(map(str, columns))} |"
 
 
-def costs_of_looks(count: int, seed: int, scale: float) -> tuple[list[dict[str, object]], list[str]]:
+def costs_of_looks(count: int, seed: int, scale: float) -> tuple[list[Measured], list[str]]:
     """Run what changes nothing: ping, site.yml in the desired state, the plan of an upgrade."""
     rows, problems = [], []
     with bench(count, seed, scale, {}) as one:
@@ -403,110 +415,61 @@ def costs_of_looks(count: int, seed: int, scale: float) -> tuple[list[dict[str, 
             before = len(one.fleet.calls)
             ran = one.run(command)
             calls = len(one.fleet.calls) - before
-            rows.append(measured(what, count, calls, ran))
-            print(rows[-1], flush=True)
+            rows.append(Measured(what, count, calls, ran))
             if ran.rc or calls != count:
                 problems.append(f"{what}: exit status {ran.rc}, {calls} calls for {count} hosts: {ran.output[-2000:]}")
         problems += one.fleet.errors
     return rows, problems
 
 
-def page_text(record: dict[str, object]) -> str:
-    """Return the tables of a record."""
-    rows, scenarios = record["costs"], record["scenarios"]
-    assert isinstance(rows, list) and isinstance(scenarios, list)
+def tables(rows: list[Measured], scenarios: list[Held]) -> str:
+    """Return the tables of a run."""
+    date, load = time.strftime("%Y-%m-%d", time.gmtime()), os.getloadavg()[0]
+    python, core = platform.python_version(), ansible.release.__version__
+    pings = {row.hosts: row.ran.cpu / row.hosts for row in rows if "ping" in row.what}
     lines = [
-        f"{record['machine']}, {record['date']}, ansible-core {record['core']}, Python {record['python']}, {FORKS} forks:",
+        f"{os.cpu_count()} cores, load {load:.0f} at the end, {date}, ansible-core {core}, Python {python}, {FORKS} forks:",
         "",
-    ]
-    lines += [
         "| run | hosts | calls per host | wall | CPU per host | ratio to `ping` | main process | screen |",
         "|---|---|---|---|---|---|---|---|",
+        *(row.line(pings.get(row.hosts, pings[max(pings)])) for row in rows),
+        "",
+        "| scenario | hosts | what happened | everything held |",
+        "|---|---|---|---|",
     ]
-    pings = {row["hosts"]: row["cpu"] / row["hosts"] for row in rows if "ping" in row["what"]}
-    for row in rows:
-        each = row["cpu"] / row["hosts"]
-        ping = pings.get(row["hosts"], pings[max(pings)])
-        lines.append(
-            f"| {row['what']} | {row['hosts']} | {row['calls'] / row['hosts']:.1f} | {row['wall']} s | {each:.2f} s | {each / ping:.1f} "
-            f"| {row['main_mib']} MiB | {row['lines']} lines, {row['kb']} kB |"
-        )
-    lines += ["", "| scenario | hosts | what happened | everything held |", "|---|---|---|---|"]
-    for row in scenarios:
-        held = (
-            "yes"
-            if not row["problems"]
-            else f"**no**: {len(row['problems'])}, such as {row['problems'][0].splitlines()[0]}"
-        )
-        lines.append(f"| {row['scenario']} | {row['hosts']} | {row['found']} | {held} |")
+    for one in scenarios:
+        held = f"**no**: {len(one.problems)}, such as {one.problems[0].splitlines()[0]}" if one.problems else "yes"
+        lines.append(f"| {one.scenario} | {one.hosts} | {one.found} | {held} |")
     return "\n".join(lines) + "\n"
 
 
-def write_page() -> None:
-    """Write the tables of the record into the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    head, found, rest = text.partition(MARK)
-    assert found, f"no mark in {PAGE}"
-    tables = page_text(json.loads(RECORD.read_text(encoding="utf-8")))
-    PAGE.write_text(head + MARK + "\n" + tables + "\n" + rest[rest.index(END) :], encoding="utf-8")
-
-
-def record_costs(rows: list[dict[str, object]]) -> None:
-    """Write the memory per host into the costs of bench/scale.py."""
-    (few, small), *_, (many, large) = sorted(
-        (int(str(row["hosts"])), int(str(row["main_mib"]))) for row in rows if "site.yml" in str(row["what"])
-    )
-    if many > few:
-        known = json.loads(COSTS.read_text(encoding="utf-8"))
-        known["host_mib"] = round((large - small) / (many - few), 3)
-        known["host_memory"] = (
-            f"{time.strftime('%Y-%m-%d', time.gmtime())}, `site.yml` over {few} and {many} simulated hosts"
-        )
-        COSTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-
-
 def main() -> int:
-    """Run everything, print it, record it where asked to."""
+    """Run everything, print it, write the page where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2000, help="hosts of the runs that change nothing")
     parser.add_argument("--upgrade", type=int, default=250, help="hosts of the large upgrade")
     parser.add_argument("--others", type=int, default=40, help="hosts of the other scenarios")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scale", type=float, default=0.02, help="share of a real host's seconds")
-    parser.add_argument("--record", action="store_true", help="write record.json and docs/scale.md")
-    parser.add_argument("--page", action="store_true", help="write docs/scale.md from record.json, run nothing")
+    parser.add_argument("--scale", type=float, default=SCALE, help="share of a real host's seconds")
+    parser.add_argument("--record", action="store_true", help="write the tables of docs/scale.md")
     options = parser.parse_args()
-    if options.page:
-        write_page()
-        return 0
     seed, scale = options.seed, options.scale
     few, wrong = costs_of_looks(max(options.hosts // 10, 1), seed, scale)
     many, also_wrong = costs_of_looks(options.hosts, seed, scale)
-    problems = wrong + also_wrong
     held, ran, calls = rollout_with_failures(options.upgrade, seed, scale)
-    rows = [*few, *many, measured("`upgrade_drivers.yml`", options.upgrade, calls, ran)]
-    print(rows[-1], flush=True)
-    scenarios = [held]
-    others: list[Callable[[], Held]] = [
-        lambda: rollout_beyond_budget(options.others, seed, scale),
-        lambda: kill_and_resume(options.others, seed, scale, 6),
-        lambda: two_controllers(options.others, seed, scale),
+    rows = [*few, *many, Measured("`upgrade_drivers.yml`", options.upgrade, calls, ran)]
+    scenarios = [
+        held,
+        rollout_beyond_budget(options.others, seed, scale),
+        kill_and_resume(options.others, seed, scale, 6),
+        two_controllers(options.others, seed, scale),
     ]
-    for scenario in others:
-        print(scenarios[-1], flush=True)
-        scenarios.append(scenario())
-    print(scenarios[-1], flush=True)
-    problems += [f"{one.scenario}: {problem}" for one in scenarios for problem in one.problems]
-    print("\n".join(problems))
+    text = tables(rows, scenarios)
+    problems = wrong + also_wrong + [f"{one.scenario}: {problem}" for one in scenarios for problem in one.problems]
+    print(text, *problems, sep="\n")
     if options.record:
-        record = {
-            "date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f} at the end",
-            "core": ansible.release.__version__, "python": platform.python_version(), "seed": seed, "scale": scale,
-            "costs": rows, "scenarios": [one._asdict() for one in scenarios],
-        }  # fmt: skip
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        record_costs(rows)
-        write_page()
+        head, _, rest = PAGE.read_text(encoding="utf-8").partition(MARK)
+        PAGE.write_text(f"{head}{MARK}\n{text}\n{rest[rest.index(END) :]}", encoding="utf-8")
     return 1 if problems else 0
 
 

@@ -1,7 +1,6 @@
-"""The simulated hosts of bench/simulation: what their checks find, how calls are read, and the page of their record."""
+"""The simulated hosts of bench/simulation: what their checks find, how calls are read, and the tables of a run."""
 
 import importlib.util
-import json
 import os
 import signal
 import subprocess
@@ -104,9 +103,23 @@ def test_a_program_without_a_module_is_an_error() -> None:
         simulated.read_payload(b"#!/bin/sh\n")
 
 
-def test_the_page_shows_the_record() -> None:
-    record = json.loads((ROOT / "bench/simulation/record.json").read_text())
-    assert simulation.page_text(record) in (ROOT / "docs/scale.md").read_text()
+def test_the_table_shows_costs_relative_to_ping_and_what_did_not_hold() -> None:
+    def ran(cpu: float) -> simulation.Ran:
+        return simulation.Ran(0, 10.0, cpu, 80.0, 13, 1200, "")
+
+    rows = [simulation.Measured("`ansible -m ping`", 20, 20, ran(2)), simulation.Measured("`site.yml`", 20, 20, ran(3))]
+    held = [simulation.Held("killed", 4, "killed twice", []), simulation.Held("two", 4, "both", ["gpu0001: a and b"])]
+    text = simulation.tables(rows, held)
+    assert "| `site.yml` | 20 | 1.0 | 10 s | 0.15 s | 1.5 | 80 MiB | 13 lines, 1 kB |" in text
+    assert (
+        "| killed | 4 | killed twice | yes |" in text
+        and "| two | 4 | both | **no**: 1, such as gpu0001: a and b |" in text
+    )
+
+
+def test_the_page_has_a_place_for_the_tables() -> None:
+    head, _, rest = simulation.PAGE.read_text().partition(simulation.MARK)
+    assert head and simulation.END in rest
 
 
 @pytest.mark.host_io

@@ -29,8 +29,8 @@ LONG = 4.0
 """Seconds; a task that takes longer is also cut in its middle."""
 RAW = re.compile(r"Traceback|MODULE FAILURE|Module failed|non-zero return code|Unexpected failure|\[Errno \d+\](?!.*:)")
 LONGEST_MESSAGE = 1200
-LEASE = "/var/lib/gpu-ready/lease.json*"
-"""Names the run that changed the host last, and when."""
+TIMES = ("/var/lib/gpu-ready/lease.json*", "/var/lib/gpu-ready/verified.json#logged")
+"""Records with times: the run that changed the host last, and how far the kernel's log was read."""
 LAB = [sys.executable, "-m", "gpu_ready_lab"]
 
 
@@ -142,7 +142,7 @@ class Host:
         run = self.play()
         assert run.rc == 0, message(run)
         found = footprint.differences(self.files, footprint.take(self.running()))
-        passed_over = (*keeps, LEASE)
+        passed_over = (*keeps, *TIMES)
         found = [
             line for line in found if not any(fnmatch.fnmatchcase(line.partition(": ")[0], one) for one in passed_over)
         ]
@@ -152,12 +152,9 @@ class Host:
 
 
 def message(run: Run) -> str:
-    """Return why the host is not ready; of an unreachable one our line on the screen, since the event has Ansible's."""
-    failed = [event for event in run.events if event["status"] in ("failed", "unreachable")]
-    texts = [event["message"] for event in failed] or [run.screen[-2000:]]
-    if failed and failed[-1]["status"] == "unreachable":
-        texts = [line for line in run.screen.splitlines() if " does not answer at '" in line]
-    return " ".join(texts[-1].split()) if texts else ""
+    """Return why the host is not ready."""
+    failed = [event["message"] for event in run.events if event["status"] in ("failed", "unreachable")]
+    return " ".join((failed or [run.screen[-2000:]])[-1].split())
 
 
 def check_message(run: Run) -> None:

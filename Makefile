@@ -9,7 +9,7 @@ export PYTHONPATH := $(CURDIR)/lab
 # Some images set this. Without bytecode every run of a playbook compiles the plugins and the planner again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo picture collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog docs lock lab-up lab-down lab-purge lab-status bench simulation clean
+.PHONY: help setup dev demo collection containers test check programs lint lint-files lint-playbooks lint-changed types unit unit-a-k unit-l-z integration campaign catalog lock lab-up lab-down lab-purge lab-status bench simulation clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -59,7 +59,6 @@ lint-files: dev
 	@$(VENV)/yamllint --strict .
 	@$(VENV)/codespell
 	@$(VENV)/python tools/compile_variables.py --check
-	@$(VENV)/python tools/distribution_table.py --check
 	@$(VENV)/vermin --quiet --no-tips --target=3.6- --violations module_utils library
 	@echo "lint: ruff, yamllint, codespell, generated pages, vermin (Python 3.6 on hosts): clean"
 
@@ -92,9 +91,6 @@ campaign: dev  ## all long checks (root; ten hours on two cores), or some: make 
 catalog: dev  ## compile catalog/*.yml for the hosts; generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_catalog.py
 	@$(VENV)/python tools/compile_variables.py
-
-docs: dev  ## write docs/distributions.md from the planner and the table of what the tests install
-	@$(VENV)/python tools/distribution_table.py
 
 # With hashes of all files of every release, for every Python from 3.11 on. dev.txt takes the versions of runtime.txt.
 lock: dev  ## resolve requirements/*.in into the newest versions that fit, with hashes (requirements/*.txt)

@@ -1,21 +1,9 @@
-#!/usr/bin/env python3
-"""Report what AnsiballZ sends to a host for one module of library/: files, bytes, and the CPU time of their import.
+"""What AnsiballZ sends to a host for one module: its files, and the script that ansible-core makes of them."""
 
-tools/payload.py gpu_node_plan [--files] [--python /usr/bin/python3.9]
-"""
-
-import argparse
 import ast
 import base64
-import io
-import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
 import zipfile
-import zlib
 from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
@@ -25,14 +13,6 @@ NAMESPACE = "ansible.module_utils."
 MODULES = "ansible.modules"
 """Package of a module of library/ as Ansible runs it, where `..module_utils` is what Ansible collects. In a collection
 it is `plugins.modules` of the collection."""
-TIMED_IMPORT = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-import ansible.module_utils.basic
-start = time.process_time()
-__import__(sys.argv[2])
-print((time.process_time() - start) * 1000)
-"""
 
 
 class Wrapper(NamedTuple):
@@ -110,60 +90,3 @@ def entry(archive: Path, module: str) -> str:
     """Dotted name of the module in an archive."""
     name = next(name for name in zipfile.ZipFile(archive).namelist() if name.endswith(f"/{module}.py"))
     return name[: -len(".py")].replace("/", ".")
-
-
-def import_time(archive: bytes, module: str, python: str, runs: int = 15) -> float:
-    """CPU milliseconds to import the module after ansible's `basic`, from the zip as on a host, best of several."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "payload.zip"
-        path.write_bytes(archive)
-        argv = [python, "-c", TIMED_IMPORT, str(path), entry(path, module)]
-        return min(
-            float(subprocess.run(argv, check=True, capture_output=True, text=True, env={}).stdout)
-            for _run in range(runs)
-        )
-
-
-def find_python(version: str) -> str:
-    """An interpreter of a version (3.9) that pyenv installed, "" without one."""
-    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    return next((str(path) for path in sorted(versions.glob(f"{version}.*/bin/python{version}"), reverse=True)), "")
-
-
-def measure(module: str, python: str = "") -> dict[str, int | float]:
-    """Sizes in bytes; `packed` is deflated file by file, `wrapper` is what travels over SSH."""
-    sources = [path.read_bytes() for path in import_closure(module).values()]
-    wrapper = build_wrapper(module)
-    values: dict[str, int | float] = {
-        "files": len(sources),
-        "raw": sum(map(len, sources)),
-        "packed": sum(len(zlib.compress(source)) for source in sources),
-        "ansible": sum(
-            entry.compress_size
-            for entry in zipfile.ZipFile(io.BytesIO(wrapper.archive)).infolist()
-            if "gpu_ready" not in entry.filename and not entry.filename.endswith(f"/{module}.py")
-        ),
-        "wrapper": wrapper.size,
-    }
-    if python:
-        values["import_ms"] = round(import_time(wrapper.archive, module, python), 1)
-    return values
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("module", help="name of a module in library/")
-    parser.add_argument("--files", action="store_true", help="list the files of module_utils/, largest first")
-    parser.add_argument("--python", default="", help="also time the import with this interpreter")
-    options = parser.parse_args()
-    if options.files:
-        sizes = {name: len(zlib.compress(path.read_bytes())) for name, path in import_closure(options.module).items()}
-        for name, size in sorted(sizes.items(), key=lambda item: -item[1]):
-            print(f"{size:7} {name}")
-    json.dump(measure(options.module, options.python), sys.stdout, indent=2)
-    print()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

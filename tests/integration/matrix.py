@@ -1,6 +1,6 @@
 """The phases of test_distributions.py, from the fleet's file.
 
-Data only, without the lab: tools/distribution_table.py and a unit test read it too.
+Data only, without the lab: a unit test reads it too.
 """
 
 from pathlib import Path

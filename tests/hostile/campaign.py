@@ -1,9 +1,8 @@
 """Runs playbooks over hostile hosts beside honest ones, without the lab, and says what each hostile answer did.
 
-A hostile host is a directory: lab/hostile/interpreter.py is its Python and its sudo. It attacks with one kind of answer,
-in one module after another until it is refused, and many such hosts share a run. A cell counts as reached only if its
-answer was given; those behind a refusal get hosts of their own in a second run. What a host does is attributed by running
-its cells again, each on a host of its own; what a run does to all hosts, by running halves of it again.
+A hostile host is a directory: lab/hostile/interpreter.py is its Python and its sudo. Each attacks one module with one
+kind of answer, and many such hosts share a run. What a run does to all hosts is attributed by running halves of it
+again. A cell counts as reached only if its answer was given.
 """
 
 import csv
@@ -43,7 +42,6 @@ FORMULA = re.compile(r"^[=+\-@\t\r]")
 NOT_REACHED = "not reached"
 HOSTS = 24
 """Hostile hosts of a run at most: the table of a fleet that is much larger has no line for each host."""
-APART = (attacks.silence, attacks.flood)
 FLOODS = 6
 """Hosts of a run that answer without end: each takes memory of its own."""
 UNLIKE = ("src", "living", "lasts", "age")
@@ -85,43 +83,17 @@ def cells(scenes: Iterable[Scene]) -> list[Cell]:
     ]
 
 
-class Attacker(NamedTuple):
-    """A hostile host: one kind of answer, in the place of those of some modules of a scene."""
-
-    cells: tuple[Cell, ...]
-
-    @property
-    def name(self) -> str:
-        """Name of the host."""
-        return self.cells[0].name if len(self.cells) == 1 else "h-" + self.cells[0].attack.__name__.replace("_", "-")
-
-    @property
-    def modules(self) -> list[str]:
-        """The modules whose answers it attacks."""
-        return [cell.module for cell in self.cells]
-
-
-def groups(chosen: Sequence[Cell], size: int = 20) -> list[list[Cell]]:
-    """Return cells in the groups that share runs: of one scene and ``size`` kinds, and those that take long or much apart."""
+def groups(chosen: Sequence[Cell]) -> list[list[Cell]]:
+    """Return cells in the groups that share a run: of one scene, and those that take long or much apart."""
     found: list[list[Cell]] = []
     for scene in dict.fromkeys(cell.scene.name for cell in chosen):
         of_scene = [cell for cell in chosen if cell.scene.name == scene]
-        kinds = [kind for kind in dict.fromkeys(cell.attack for cell in of_scene) if kind not in APART]
-        together = [kinds[begin : begin + size] for begin in range(0, len(kinds), size)]
-        found += [[cell for cell in of_scene if cell.attack in some] for some in together]
-        found += [[cell for cell in of_scene if cell.attack is attacks.silence]]
-        floods = [cell for cell in of_scene if cell.attack is attacks.flood]
-        found += [floods[begin : begin + FLOODS] for begin in range(0, len(floods), FLOODS)]
-    return [group for group in found if group]
-
-
-def attackers(chosen: Sequence[Cell]) -> list[Attacker]:
-    """Return a host for each kind of answer; one for each cell of those that end in no other way than by a limit."""
-    by_kind: dict[attacks.Change, list[Cell]] = {}
-    for cell in chosen:
-        by_kind.setdefault(cell.attack, []).append(cell)
-    split = [[[one] for one in some] if kind in APART else [some] for kind, some in by_kind.items()]
-    return [Attacker(tuple(some)) for parts in split for some in parts]
+        apart = [[cell for cell in of_scene if cell.attack is kind] for kind in (attacks.silence, attacks.flood)]
+        together = [cell for cell in of_scene if cell.attack not in (attacks.silence, attacks.flood)]
+        size = 1 if of_scene[0].scene.of_cluster else HOSTS
+        for some, most in ((together, size), (apart[0], size), (apart[1], min(size, FLOODS))):
+            found += [some[begin : begin + most] for begin in range(0, len(some), most)]
+    return found
 
 
 class Place:
@@ -143,27 +115,27 @@ class Place:
         self.kubectl.write_text(f'#!/bin/sh\nexec {sys.executable} {CLUSTER} {shlex.quote(str(directory))} "$@"\n')
         self.kubectl.chmod(0o755)
 
-    def targets(self, attacker: Attacker) -> attacks.Targets:
+    def targets(self, cell: Cell) -> attacks.Targets:
         """Return what the attack of a host aims at."""
-        mark = "MARK" + attacker.name.replace("-", "").upper()
-        ran = self.ran / attacker.name
-        tasks = self.directory / f"evil/{attacker.name}.yml"
+        mark = "MARK" + cell.name.replace("-", "").upper()
+        ran = self.ran / cell.name
+        tasks = self.directory / f"evil/{cell.name}.yml"
         tasks.write_text(
             f"- ansible.builtin.command: touch {ran}\n  delegate_to: localhost\n  become: false\n  changed_when: false\n"
         )
-        program = self.directory / f"evil/{attacker.name}"
+        program = self.directory / f"evil/{cell.name}"
         program.write_text(f"#!/bin/sh\ntouch {ran}\n")
         program.chmod(0o755)
         return attacks.Targets(self.key, tasks, self.directory / "evil/kubeconfig", program, ran, HONEST[0], mark)
 
-    def add_api_server(self, attacker: Attacker) -> None:
+    def add_api_server(self, cell: Cell) -> None:
         """Let the API server be the attacker's; its directory is like that of a host, which is in no inventory."""
-        host = self.directory / "hosts" / attacker.name
+        host = self.directory / "hosts" / cell.name
         host.mkdir(parents=True)
         (host / "calls").touch()
-        *paths, victim, mark = self.targets(attacker)
-        kind = attacker.cells[0].attack.__name__
-        given = {"attack": kind, "calls": attacker.modules, "host": str(host), "texts": [victim, mark]}
+        *paths, victim, mark = self.targets(cell)
+        kind = cell.attack.__name__
+        given = {"attack": kind, "calls": [cell.module], "host": str(host), "texts": [victim, mark]}
         (self.directory / "api.json").write_text(json.dumps({**given, "paths": [str(path) for path in paths]}))
 
     def add_host(self, name: str, answers: Answers, asked: Sequence[dict[str, Any]]) -> None:
@@ -207,25 +179,23 @@ def named(answers: Answers, name: str) -> Answers:
     return found
 
 
-def run(place: Place, scene: Scene, hostile: Sequence[Attacker], bound: float = BOUND) -> Ran:
+def run(place: Place, scene: Scene, hostile: Sequence[Cell], bound: float = BOUND) -> Ran:
     """Run a playbook over the honest hosts and these hostile ones."""
     for name in HONEST:
         place.add_host(name, named(scene.answers_for(), name), ())
-    for attacker in hostile if scene.of_cluster else ():
-        place.add_api_server(attacker)
+    for cell in hostile if scene.of_cluster else ():
+        place.add_api_server(cell)
     hosts = () if scene.of_cluster else hostile
-    for attacker in hosts:
-        answers = named(scene.answers_for(*attacker.modules), attacker.name)
-        asked = []
-        for cell in attacker.cells:
-            honest = answers.get(cell.module, {"changed": False})
-            asked.append({"module": cell.module, **cell.attack(honest, place.targets(attacker))})
-        place.add_host(attacker.name, answers, (*scene.before, *asked))
-    names = [HONEST[0], *(attacker.name for attacker in hosts), HONEST[1]]
+    for cell in hosts:
+        answers = named(scene.answers_for(cell.module), cell.name)
+        honest = answers.get(cell.module, {"changed": False})
+        asked = {"module": cell.module, **cell.attack(honest, place.targets(cell))}
+        place.add_host(cell.name, answers, (*scene.before, asked))
+    names = [HONEST[0], *(cell.name for cell in hosts), HONEST[1]]
     path = place.directory / "inventory.json"
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
-    silent = any(cell.attack is attacks.silence for attacker in hostile for cell in attacker.cells)
+    silent = any(cell.attack is attacks.silence for cell in hostile)
     tree = place.directory / "tree"
     tree = impatient_tree(tree, SILENT) if silent else project_tree(tree)
     if not scene.facts:
@@ -391,21 +361,21 @@ def difference(expected: dict[str, list[str]], found: dict[str, list[str]]) -> s
 
 
 def judge(
-    place: Place, ran: Ran, hostile: Sequence[Attacker], expected: dict[str, list[str]]
+    place: Place, ran: Ran, hostile: Sequence[Cell], expected: dict[str, list[str]]
 ) -> tuple[dict[str, str], str]:
     """Return what each host did that it must not do, and what the run did that no host can be named for."""
     errors: dict[str, str] = {}
     shared = []
     secrets, started, texts = leaks(place), executions(place), raw_texts(ran)
-    for attacker in hostile:
-        mark = place.targets(attacker).mark
+    for cell in hostile:
+        mark = place.targets(cell).mark
         own = [text for text in texts if mark + "\\" in text or mark + "'" in text or mark in re.split(r"\W+", text)]
-        if attacker.name in secrets:
-            errors[attacker.name] = secrets[attacker.name]
-        elif attacker.name in started:
-            errors[attacker.name] = "its program ran on the control node"
+        if cell.name in secrets:
+            errors[cell.name] = secrets[cell.name]
+        elif cell.name in started:
+            errors[cell.name] = "its program ran on the control node"
         elif own:
-            errors[attacker.name] = own[0][:300]
+            errors[cell.name] = own[0][:300]
     shared += [f"{name}: {text}" for name, text in secrets.items() if name not in errors]
     shared += [f"the control node ran {text}" for text in strange_calls(place)]
     shared += [f"the control node ran {text.strip()[:200]}" for name, text in started.items() if name not in errors]
@@ -416,7 +386,7 @@ def judge(
     else:
         # Where the API server attacks, no node becomes ready: the hosts are asked the same.
         seen = honest_view(ran, place)
-        kept = "[" if any(attacker.cells[0].scene.of_cluster for attacker in hostile) else ""
+        kept = "[" if any(cell.scene.of_cluster for cell in hostile) else ""
         other = difference(of_lines(expected, kept), of_lines(seen, kept))
         shared += [other] if other else []
     if "Traceback (most recent call last)" in ran.text or "Unexpected Exception" in ran.text:
@@ -451,37 +421,24 @@ class Campaign:
 
     def test(self, scene: Scene, chosen: Sequence[Cell]) -> dict[str, str]:
         """Return by its name what each cell did that it must not do; empty where it held."""
-        results: dict[str, str] = {}
-        hostile = attackers(chosen)
-        while hostile:
-            following: list[Attacker] = []
-            size = 1 if scene.of_cluster else HOSTS
-            runs = [hostile[begin : begin + size] for begin in range(0, len(hostile), size)]
-            for attacker, error, reached in [found for some in runs for found in self.attack(scene, some)]:
-                missed = tuple(cell for cell in attacker.cells if cell not in reached)
-                if len(attacker.cells) == 1:
-                    results[attacker.name] = error or (NOT_REACHED if missed else "")
-                elif error or not reached:
-                    following += [Attacker((cell,)) for cell in attacker.cells]
-                else:
-                    results |= {cell.name: "" for cell in reached}
-                    following += [Attacker((cell,)) for cell in missed]
-            hostile = following
-        return results
+        found: dict[str, str] = {}
+        for group in groups(chosen):
+            found |= self.attack(scene, group)
+        return found
 
-    def attack(self, scene: Scene, hostile: Sequence[Attacker]) -> list[tuple[Attacker, str, list[Cell]]]:
-        """Return the hostile hosts, what each did that it must not do, and its cells that were reached."""
+    def attack(self, scene: Scene, hostile: Sequence[Cell]) -> dict[str, str]:
+        """Return by its name what each cell of one run did that it must not do."""
         expected = self.alone(scene)
         place = self.place(scene.name)
         ran = run(place, scene, hostile, self.bound)
         errors, shared = judge(place, ran, hostile, expected)
         if shared and len(hostile) > 1:
             half = len(hostile) // 2
-            return self.attack(scene, hostile[:half]) + self.attack(scene, hostile[half:])
-        found = []
-        for attacker in hostile:
-            error = "; ".join(filter(None, [errors.get(attacker.name, ""), shared]))
-            fired = place.directory / "hosts" / attacker.name / "fired"
-            modules = fired.read_text().splitlines() if fired.exists() else []
-            found.append((attacker, error, [cell for cell in attacker.cells if cell.module in modules]))
+            return self.attack(scene, hostile[:half]) | self.attack(scene, hostile[half:])
+        found = {}
+        for cell in hostile:
+            fired = place.directory / "hosts" / cell.name / "fired"
+            is_reached = fired.exists() and cell.module in fired.read_text().splitlines()
+            error = "; ".join(filter(None, [errors.get(cell.name, ""), shared]))
+            found[cell.name] = error or ("" if is_reached else NOT_REACHED)
         return found

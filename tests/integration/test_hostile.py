@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.grid import drawn
-from tests.hostile.campaign import Campaign, Cell, cells, groups
+from tests.hostile.campaign import Campaign, Cell, cells
 from tests.hostile.scenes import OPERATOR_FILES, scenes
 
 pytestmark = pytest.mark.long
@@ -35,8 +35,6 @@ def test_hostile_hosts_get_nothing_and_stop_nobody(campaign: Campaign, tmp_path:
     files.mkdir()
     for file in OPERATOR_FILES:
         (files / file).write_text("installer")
-    failed: dict[str, str] = {}
-    for group in groups([cell for cell in chosen(files) if cell.scene.name == name]):
-        found = campaign.test(group[0].scene, group)
-        failed |= {host: error for host, error in found.items() if error}
-    assert failed == {}
+    cells_of_scene = [cell for cell in chosen(files) if cell.scene.name == name]
+    found = campaign.test(cells_of_scene[0].scene, cells_of_scene)
+    assert {host: error for host, error in found.items() if error} == {}

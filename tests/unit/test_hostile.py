@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile import attacks
-from tests.hostile.campaign import HONEST, INTERPRETER, ROOT, Attacker, Campaign, Cell, Place, cells, groups, run
+from tests.hostile.campaign import HONEST, INTERPRETER, ROOT, Campaign, Cell, Place, cells, groups, run
 from tests.hostile.scenes import OPERATOR_FILES, Scene, plain_answers, scenes
 
 pytestmark = pytest.mark.host_io
@@ -85,7 +85,7 @@ def test_a_hostile_host_gets_nothing_and_stops_nobody(tmp_path: Path, name: str)
 
 def test_a_shell_that_prints_no_text_gets_the_message_of_a_host_without_python(tmp_path: Path) -> None:
     (scene,) = [one for one in scenes(operator_files(tmp_path / "files")) if one.name == "site_python"]
-    hostile = [Attacker((Cell(scene, "raw", kind),)) for kind in (attacks.no_text, attacks.nothing)]
+    hostile = [Cell(scene, "raw", kind) for kind in (attacks.no_text, attacks.nothing)]
     ran = run(Place(tmp_path / "run"), scene, hostile, 120)
     assert "h-raw-no-text, h-raw-nothing: failed\n  bootstrap_python | Decide: this system has no Python 3" in ran.text
 

@@ -10,7 +10,7 @@ from . import message_table, smi_forms, smi_topology, smi_values, text_lines
 from .message_table import NVIDIA_SMI, SEVERITIES, Explanation, Found
 from .smi_forms import BUS_ID, TEGRA, VERSION, Reading
 
-NAMED = re.compile(r"(?:device handle for|corrupted at|driver for) gpu\s*\d*:?\s*(%s)" % BUS_ID, re.IGNORECASE)
+NAMED = re.compile(r"(?:for|corrupted at) gpu\s*(?:\d{1,3}:?\s+)?(%s)" % BUS_ID, re.IGNORECASE)
 LIBRARY = re.compile(r"NVML library version:\s*(%s)" % VERSION)
 EXIT = re.compile(
     r"(?:exit(?:ed)?(?: with)?(?: \w+)? (?:status|code)(?: of)?|exited with|return(?:ed)? code|\brc\W{1,4}|exit=|\$\?)"

@@ -19,12 +19,19 @@ GPU = re.compile(r"^[^\w<]{0,40}GPU (%s)\s*$" % BUS_ID)
 ELEMENT = re.compile(
     r"<(?P<open>[A-Za-z_]\w*)(?: id=[\"'](?P<id>[^\"'>]*)[\"'])?[^<>/]*>(?:(?P<value>[^<>]*)</(?P=open)>)?"
 )
+HALVES = ("single_bit", "double_bit")
+"""Sections in sections of GPUs before Ampere: volatile and aggregate errors have the same names in them."""
 KIND = "nvidia_smi_value"
 
 
 def spelled(name: str) -> str:
     """Return a name as its XML element is spelled: "GPU Recovery Action" is gpu_recovery_action."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def entered(section: str, name: str) -> str:
+    """The section that a heading begins in another one: "volatile_double_bit" for "Double Bit" below "Volatile"."""
+    return "%s_%s" % (section.split("_")[0], name) if name in HALVES else name
 
 
 def parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
@@ -42,12 +49,12 @@ def parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
             value = "%s/%s=%s;" % (section, spelled(field.group("name")), field.group("value"))
             found[-1][1].append(Line(number, value))
         elif heading:
-            section = spelled(heading.group("name"))
+            section = entered(section, spelled(heading.group("name")))
         for match in ELEMENT.finditer(text):
             if match.group("open") == "gpu" and match.group("id"):
                 found.append((match.group("id"), []))
             elif match.group("value") is None:
-                section = match.group("open")
+                section = entered(section, match.group("open"))
             elif match.group("value").strip():
                 value = "%s/%s=%s;" % (section, match.group("open"), match.group("value").strip())
                 found[-1][1].append(Line(number, value))
@@ -74,10 +81,20 @@ def csv_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
     return found
 
 
+def table_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
+    """The same of the table, which shows one of these values: uncorrectable errors since the driver was loaded."""
+    rows = [(number, smi_forms.ROW.search(text)) for number, text in lines]
+    return [
+        (row.group("bus"), [Line(number, "errors_uncorrected_volatile/ecc=%s;" % row.group("ecc"))])
+        for number, row in rows
+        if row
+    ]
+
+
 def problems(lines: List[Line]) -> List[Explanation]:
     """Return the values that need attention, GPU by GPU; the message is the field as section/name=value."""
     found: List[Explanation] = []
-    for address, fields in parts(lines) + csv_parts(lines):
+    for address, fields in parts(lines) + csv_parts(lines) + table_parts(lines):
         for row in message_table.find(KIND, flatten(fields)) if address else []:
             one = message_table.explanation(row, address)
             found.append(one._replace(cause="%s: %s" % (one.cause, address)))

@@ -1,24 +1,16 @@
-"""Logs of nvidia-installer and dkms in the shared corpus: each is explained by its real cause."""
-
-from typing import Any
+"""Logs of nvidia-installer, DKMS and package managers: each is explained by its real cause."""
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import message_table
 from gpu_ready.driver.runfile import messages as runfile_messages
 
-from tests.corpus.test_corpus import CORPUS
-
-INDEX = CORPUS / "index.yaml"
-SAMPLES = yaml_load(INDEX.read_text()) if INDEX.exists() else []
-ROWS = [row for row in SAMPLES if row["kind"] == "installer_logs"]
+from tests.corpus.samples import Sample, of_kind
 
 
-@pytest.mark.skipif(not ROWS, reason=f"{INDEX} is absent")
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
-def test_the_cause_is_the_real_one(row: dict[str, Any]) -> None:
-    found = runfile_messages.explain_failure((CORPUS / row["file"]).read_text(), "")
-    if row["expected"]["installer_failed"]:
+@pytest.mark.parametrize("sample", of_kind("installer_logs"), ids=lambda sample: sample.name)
+def test_the_cause_is_the_real_one(sample: Sample) -> None:
+    found = runfile_messages.explain_failure(sample.path.read_text(), "")
+    if sample.expected["installer_failed"]:
         names = {entry.code: entry.names for entry in message_table.table(message_table.INSTALLER)}
-        assert names[found.code] in row["expected"]["causes"]
+        assert names[found.code] in sample.expected["causes"]
     assert runfile_messages.format_explanation(found)

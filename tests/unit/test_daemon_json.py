@@ -1,7 +1,6 @@
 """daemon.json: all other keys and their order stay, and a file that docker would refuse is never edited."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,35 +9,25 @@ from gpu_ready.plan.containers import docker_options
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.corpus.samples import Sample, of_kind
 from tests.unit import plans
 from tests.unit.hosts import T4, bare, having
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 NVIDIA = {"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "args": []}}}
 
 
-def samples() -> list[dict[str, Any]]:
-    if not (CORPUS / "index.yaml").exists():
-        return []
-    from ansible.module_utils.common.yaml import yaml_load
-
-    entries = yaml_load((CORPUS / "index.yaml").read_text())
-    return [entry for entry in entries if entry["kind"] == "daemon_json"]
+SAMPLES = of_kind("daemon_json")
 
 
-SAMPLES = samples()
-
-
-@pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
-@pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_keep_all_other_keys_and_are_reverted_byte_for_byte(entry: dict[str, Any]) -> None:
-    data = (CORPUS / entry["file"]).read_bytes()
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_samples_keep_all_other_keys_and_are_reverted_byte_for_byte(sample: Sample) -> None:
+    data = sample.path.read_bytes()
     requested = {**NVIDIA, "default-runtime": "nvidia", "features": {"cdi": True}}
-    if not entry["expected"]["valid_json"] and data.strip():
+    if not sample.expected["valid_json"] and data.strip():
         with pytest.raises(daemon_json.DaemonJsonError):
             daemon_json.merge(data, requested)
         return
-    if "duplicate" in entry["file"]:
+    if "duplicate" in sample.name:
         with pytest.raises(daemon_json.DaemonJsonError, match="the key runtimes occurs twice"):
             daemon_json.merge(data, requested)
         return
@@ -56,13 +45,12 @@ def test_samples_keep_all_other_keys_and_are_reverted_byte_for_byte(entry: dict[
     assert daemon_json.revert(change.after, record) == before
 
 
-VALID = [entry for entry in SAMPLES if entry["expected"]["valid_json"] and "duplicate" not in entry["file"]]
+VALID = [sample for sample in SAMPLES if sample.expected["valid_json"] and "duplicate" not in sample.name]
 
 
-@pytest.mark.skipif(not VALID, reason="the corpus of samples is not on this machine")
-@pytest.mark.parametrize("entry", VALID, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_accept_all_variables_of_the_engine_without_other_changes(entry: dict[str, Any]) -> None:
-    data = (CORPUS / entry["file"]).read_bytes()
+@pytest.mark.parametrize("sample", VALID, ids=lambda sample: sample.name)
+def test_samples_accept_all_variables_of_the_engine_without_other_changes(sample: Sample) -> None:
+    data = sample.path.read_bytes()
     requested = plans.settings(
         docker_engine_log_driver="json-file",
         docker_engine_log_options={"max-size": "7m", "max-file": 2},

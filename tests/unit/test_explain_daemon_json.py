@@ -1,25 +1,21 @@
 """gpu-explain on daemon.json: the mistake, its place and the remedy."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from gpu_ready.explain import cli as explain
 from gpu_ready.explain import daemon_json
 
-from tests.unit.test_daemon_json import CORPUS, SAMPLES
+from tests.corpus.samples import Sample, of_kind
 
 FREE_TEXT = {"problem", "action", "docker_error"}
 
 
-@pytest.mark.skipif(not SAMPLES, reason="the corpus of samples is not on this machine")
-@pytest.mark.parametrize("entry", SAMPLES, ids=lambda entry: Path(entry["file"]).stem)
-def test_samples_are_read_as_their_index_states(entry: dict[str, Any]) -> None:
-    answer = daemon_json.explain((CORPUS / entry["file"]).read_bytes())
-    assert {key: answer.get(key) for key in entry["expected"] if key not in FREE_TEXT} == {
-        key: value for key, value in entry["expected"].items() if key not in FREE_TEXT
-    }
+@pytest.mark.parametrize("sample", of_kind("daemon_json"), ids=lambda sample: sample.name)
+def test_samples_are_read_as_their_index_states(sample: Sample) -> None:
+    answer = daemon_json.explain(sample.path.read_bytes())
+    expected = {key: value for key, value in sample.expected.items() if key not in FREE_TEXT}
+    assert {key: answer.get(key) for key in expected} == expected
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
 """Failure texts of nvidia-smi and of containers, each with its cause."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.diagnostics import messages, xid
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+from tests.corpus.samples import Sample, of_kind
 
 
 @pytest.mark.parametrize(
@@ -70,35 +66,19 @@ def test_cause_of_a_container_failure(code: int, text: str, cause: str) -> None:
     assert found.cause and found.remedy
 
 
-def corpus(kind: str) -> list[dict[str, Any]]:
-    if not CORPUS.is_dir():
-        return []
-    index = yaml_load((CORPUS / "index.yaml").read_text())
-    entries = index if isinstance(index, list) else index["entries"]
-    return [entry for entry in entries if entry["kind"] == kind]
+@pytest.mark.parametrize("sample", of_kind("container_errors"), ids=lambda sample: sample.name)
+def test_the_cause_of_a_container_error_in_the_samples(sample: Sample) -> None:
+    found = messages.explain_container(sample.exit or 125, sample.path.read_text())
+    assert (found.code, found.detail) == (sample.expected["cause"], sample.expected.get("needs_cuda"))
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real outputs is not here")
-def test_every_container_error_of_the_corpus() -> None:
-    wrong = {}
-    for entry in corpus("container_errors"):
-        found = messages.explain_container(125, (CORPUS / entry["file"]).read_text())
-        expected = entry["expected"]
-        if found.code != expected["cause"] or found.detail != expected.get("needs_cuda"):
-            wrong[entry["file"]] = (found.code, found.detail, expected)
-    assert wrong == {}
+FAILURES = [sample for sample in of_kind("nvidia_smi") if sample.expected.get("state")]
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real outputs is not here")
-def test_every_failure_of_nvidia_smi_in_the_corpus() -> None:
-    wrong = {}
-    for entry in corpus("nvidia_smi"):
-        expected = entry["expected"]
-        if expected.get("usable") is False and expected.get("state"):
-            found = messages.smi_state(expected.get("exit_code") or 255, (CORPUS / entry["file"]).read_text())
-            if found != expected["state"]:
-                wrong[entry["file"]] = (found, expected["state"])
-    assert wrong == {}
+@pytest.mark.parametrize("sample", FAILURES, ids=lambda sample: sample.name)
+def test_the_state_of_a_failed_nvidia_smi_in_the_samples(sample: Sample) -> None:
+    status = sample.exit or sample.expected.get("exit_code") or 255
+    assert messages.smi_state(status, sample.path.read_text()) == sample.expected["state"]
 
 
 LOG = """\

@@ -18,6 +18,7 @@ from ansible.module_utils.common.yaml import yaml_load
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "module_utils")]
 
+from gpu_ready.base import versions
 from gpu_ready.system import monitoring_files
 
 CATALOG = ROOT / "catalog"
@@ -80,9 +81,33 @@ def unverified(source: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def distro(path: Path) -> dict[str, Any]:
+def with_branches(data: dict[str, Any], branches: dict[str, Any]) -> dict[str, Any]:
+    """Return a distribution whose driver sources list each branch, instead of limits such as ``>=580``."""
+    for source in data["driver_sources"].values():
+        for entry in (source, source.get("precompiled") or {}):
+            listed = entry.get("branches")
+            if isinstance(listed, dict):
+                entry["branches"] = {
+                    number: own for item, own in listed.items() for number in branch_numbers(item, branches)
+                }
+            elif listed:
+                entry["branches"] = [number for item in listed for number in branch_numbers(item, branches)]
+    return data
+
+
+def branch_numbers(item: int | str, branches: dict[str, Any]) -> list[int]:
+    """Return the branches that an entry of a list means, by the rule in branches.yml."""
+    if isinstance(item, int):
+        return [item]
+    archive, _, limits = item.rpartition(" ")
+    published = sorted(number for number in branches["branches"] if number <= branches["newest"])
+    carried = branches["archives"][archive] if archive else published
+    return [number for number in carried if versions.is_branch_within(number, limits)]
+
+
+def distro(path: Path, branches: dict[str, Any]) -> dict[str, Any]:
     """Return a distribution without texts: of what no source confirms, and of absent flavours, the values stay."""
-    data: dict[str, Any] = load(path)
+    data = with_branches(load(path), branches)
     for source in data["driver_sources"].values():
         doubtful = unverified(source)
         source.pop("verified", None)
@@ -131,7 +156,7 @@ def compiled() -> str:
         "CUDNN_PATH": cudnn["path"],
         "CUDNNS": cudnn["releases"],
         "CUDNN_PACKAGES": cudnn["packages"],
-        "DISTROS": {path.stem: distro(path) for path in sorted((CATALOG / "distros").glob("*.yml"))},
+        "DISTROS": {path.stem: distro(path, branches) for path in sorted((CATALOG / "distros").glob("*.yml"))},
         "FAMILIES": load(CATALOG / "families.yml"),
         "DRIVER_PACKAGES": load(CATALOG / "driver_packages.yml"),
         "MANAGED_HOSTS": load(CATALOG / "managed_hosts.yml"),

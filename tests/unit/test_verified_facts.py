@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
 
@@ -26,7 +25,9 @@ def warnings(host: Any, **given: Any) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none(distro: str) -> None:
-    source = yaml_load((ROOT / f"catalog/distros/{distro}.yml").read_text())["driver_sources"]["cuda_repo"]
+    data = compile_catalog.load(ROOT / f"catalog/distros/{distro}.yml")
+    branches = compile_catalog.load(ROOT / "catalog/branches.yml")
+    source = compile_catalog.with_branches(data, branches)["driver_sources"]["cuda_repo"]
     present = {field for field in FIELDS if source.get(field)}
     named = [name.split() for name in source["verified"]]
     assert {field for field, *values in named if not values} == present
@@ -34,6 +35,26 @@ def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none
         assert set(values) <= {str(one) for one in source[field]}, (field, values)
     for text in source["verified"].values():
         assert text is False or (isinstance(text, str) and len(text) > 5)
+
+
+def test_limits_are_the_published_branches_within_them() -> None:
+    branches = {
+        "newest": 615,
+        "branches": dict.fromkeys([580, 590, 595, 615, 620]),
+        "archives": {"ubuntu": [580, 595, 615]},
+    }
+    for listed, expected in [
+        ([">=590"], [590, 595, 615]),
+        (["580-595"], [580, 590, 595]),
+        ([470, ">=595"], [470, 595, 615]),
+        (["ubuntu >=590"], [595, 615]),
+    ]:
+        source: dict[str, Any] = {"branches": listed, "precompiled": {"branches": listed}}
+        compile_catalog.with_branches({"driver_sources": {"cuda_repo": source}}, branches)
+        assert source["branches"] == source["precompiled"]["branches"] == expected
+    source = {"branches": {580: {"packages": {}}, ">=595": {}}}
+    compile_catalog.with_branches({"driver_sources": {"cuda_repo": source}}, branches)
+    assert source == {"branches": {580: {"packages": {}}, 595: {}, 615: {}}}
 
 
 def test_values_take_precedence_over_their_field() -> None:

@@ -40,3 +40,12 @@ def branch(text: str) -> int:
     """Return the driver branch of a version: "580.178.04" -> 580; 0 where the text holds no number."""
     numbers = parse(text)
     return numbers[0] if numbers else 0
+
+
+def is_branch_within(branch: int, limits: str) -> bool:
+    """True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
+    match = re.match(r"^(?:<=(?P<to>\d+)|>=(?P<at>\d+)|(?P<first>\d+)-(?P<last>\d+))$", str(limits))
+    if not match:
+        raise ValueError("limits of a branch are <=N, >=N or N-M, not %r" % limits)
+    first, last = match.group("at") or match.group("first"), match.group("to") or match.group("last")
+    return (first is None or int(first) <= branch) and (last is None or branch <= int(last))

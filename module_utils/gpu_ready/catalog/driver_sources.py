@@ -3,6 +3,7 @@
 import re
 from typing import Any, Dict, List, Optional, Set, Tuple
 
+from ..base import versions
 from . import model as catalog
 from .model import Distribution
 
@@ -74,8 +75,8 @@ def packages(
 
 
 def is_absent(entry: DriverSource, branch: int, flavour: str) -> bool:
-    """Return True if a source has no such flavour of a branch, although its package names would fit."""
-    return any(is_within(branch, limits) for limits in (entry.get("absent") or {}).get(flavour) or ())
+    """True if a source has no such flavour of a branch, although its package names would fit."""
+    return any(versions.is_branch_within(branch, limits) for limits in (entry.get("absent") or {}).get(flavour) or ())
 
 
 def is_unverified(data: Distribution, source: str, field: str, value: object = None) -> bool:
@@ -98,17 +99,8 @@ def companion_package(data: Distribution, source: str, what: str, branch: int) -
     """Return package of a service beside the driver ("imex"), None where a source has none for a branch."""
     name = (data["driver_sources"].get(source) or {}).get(what)
     if isinstance(name, dict):
-        name = next((value for limits, value in name.items() if is_within(branch, limits)), None)
+        name = next((value for limits, value in name.items() if versions.is_branch_within(branch, limits)), None)
     return name.format(branch=branch) if name else None
-
-
-def is_within(branch: int, limits: str) -> bool:
-    """Return True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
-    match = re.match(r"^(?:<=(?P<to>\d+)|>=(?P<at>\d+)|(?P<first>\d+)-(?P<last>\d+))$", str(limits))
-    if not match:
-        raise ValueError("limits of a branch are <=N, >=N or N-M, not %r" % limits)
-    first, last = match.group("at") or match.group("first"), match.group("to") or match.group("last")
-    return (first is None or int(first) <= branch) and (last is None or branch <= int(last))
 
 
 def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:

@@ -157,7 +157,11 @@ BETWEEN_BRANCHES = ("upgrade", "downgrade", "flavour")
 def distribution_words(distro: str, data: dict[str, Any]) -> dict[str, str]:
     """Return what each distribution has its own word for."""
     repository = data["driver_sources"]["cuda_repo"]["repository"]
-    return {
+    carried = {
+        f"{source} list": f"{source} carries {', '.join(map(str, driver_sources.all_branches(data, source)))}"
+        for source in driver_sources.source_names(data)
+    }
+    return carried | {
         "name": data["pretty"],
         "kernel": host("T4", distro).base.kernel.running,
         "cuda": f"{repository} {catalog.repository(repository)['url']}",

@@ -121,6 +121,14 @@ def distro(path: Path, branches: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
+def families(distros: dict[str, Any]) -> dict[str, Any]:
+    """Return the families, with the code names of the distributions."""
+    data: dict[str, Any] = load(CATALOG / "families.yml")
+    known = [one for one in distros.values() if "codename" in one]
+    own = {one["codename"]: f"{one['ids'][0]} {one['versions'][0]} ({one['codename']})" for one in known}
+    return data | {"bases": data["bases"] | own}
+
+
 def literal(name: str, value: Any) -> str:
     """Return one assignment, a line for each entry of a mapping."""
     if not isinstance(value, dict):
@@ -145,6 +153,7 @@ def compiled() -> str:
     """Return the text of the compiled module."""
     gpu_data, branches, cudnn = load(CATALOG / "gpus.yml"), load(CATALOG / "branches.yml"), load(CATALOG / "cudnn.yml")
     cuda = load(CATALOG / "cuda.yml")
+    distros = {path.stem: distro(path, branches) for path in sorted((CATALOG / "distros").glob("*.yml"))}
     parts = {
         "DATE": branches["date"],
         "DEFAULT_BRANCH": branches["default"],
@@ -156,8 +165,8 @@ def compiled() -> str:
         "CUDNN_PATH": cudnn["path"],
         "CUDNNS": cudnn["releases"],
         "CUDNN_PACKAGES": cudnn["packages"],
-        "DISTROS": {path.stem: distro(path, branches) for path in sorted((CATALOG / "distros").glob("*.yml"))},
-        "FAMILIES": load(CATALOG / "families.yml"),
+        "DISTROS": distros,
+        "FAMILIES": families(distros),
         "DRIVER_PACKAGES": load(CATALOG / "driver_packages.yml"),
         "MANAGED_HOSTS": load(CATALOG / "managed_hosts.yml"),
         "MONITOR": monitor_digest(),

@@ -11,12 +11,15 @@ from ..model import Refusal
 from .model import DaemonOptions
 
 CGROUP = "native.cgroupdriver="
+KEYS = {"docker_engine_log_driver": "log-driver"}
+"""Variables that set one key each, if they are not empty. The other variables are merged into what a key has."""
 
 
 def requested_options(facts: Facts, settings: Settings) -> DaemonOptions:
     found: DaemonOptions = copy.deepcopy(settings.docker_engine_daemon_options)
-    if settings.docker_engine_log_driver:
-        found["log-driver"] = settings.docker_engine_log_driver
+    for variable, key in KEYS.items():
+        if getattr(settings, variable):
+            found[key] = getattr(settings, variable)
     free = found.get("log-opts")
     if settings.docker_engine_log_options:
         found["log-opts"] = dict(free if isinstance(free, dict) else {}, **log_options(settings))
@@ -56,9 +59,10 @@ def refusals(settings: Settings, after: DaemonOptions) -> List[Refusal]:
 def contradictions(settings: Settings) -> List[Refusal]:
     free = settings.docker_engine_daemon_options
     found = []
-    driver = settings.docker_engine_log_driver
-    if driver and free.get("log-driver", driver) != driver:
-        found.append(contradiction("log-driver", "docker_engine_log_driver", driver))
+    for variable, key in KEYS.items():
+        value = getattr(settings, variable)
+        if value and free.get(key, value) != value:
+            found.append(contradiction(key, variable, value))
     logs = free.get("log-opts", {})
     for key, text in log_options(settings).items():
         if not isinstance(logs, dict) or logs.get(key, text) != text:

@@ -116,6 +116,18 @@ def test_a_system_counts_as_itself_or_as_its_known_parent(text: str, key: str | 
     assert os_release.resolve(os_release.read_os_release(text)) == key
 
 
+@pytest.mark.parametrize("key", catalog.distros())
+def test_a_distribution_is_found_by_its_names_and_a_derivative_by_its_code_name(key: str) -> None:
+    data = catalog.distro(key)
+    for identity in data["ids"]:
+        for version in data["versions"]:
+            found = os_release.read_os_release(f"ID={identity}\nVERSION_ID={version}")
+            assert (os_release.resolve(found), found.family) == (key, data["family"])
+    if "codename" in data:
+        mint = os_release.read_os_release(f"ID=linuxmint\nVERSION_ID=99\nUBUNTU_CODENAME={data['codename']}")
+        assert os_release.resolve(mint) == key
+
+
 def test_no_system_is_listed_twice() -> None:
     listed = [
         (identity, version)

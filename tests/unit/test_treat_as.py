@@ -12,14 +12,14 @@ from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost
 
 CLOUDLINUX = 'ID=cloudlinux\nVERSION_ID=9.6\nID_LIKE="rhel fedora centos"\nPRETTY_NAME="CloudLinux 9.6"'
-UBUNTU2610 = "ID=ubuntu\nVERSION_ID=26.10\nID_LIKE=debian\nPRETTY_NAME='Ubuntu 26.10'"
+UBUNTU_OF_2099 = "ID=ubuntu\nVERSION_ID=99.10\nID_LIKE=debian\nPRETTY_NAME='Ubuntu 99.10'"
 UNFIT = [
-    (UBUNTU2610, "el9"),
-    (UBUNTU2610, "debian13"),
+    (UBUNTU_OF_2099, "el9"),
+    (UBUNTU_OF_2099, "debian13"),
     (CLOUDLINUX, "ubuntu2404"),
     (CLOUDLINUX, "fedora44"),
     ("ID=amzn\nVERSION_ID=2", "el8"),
-    ("ID=fedora\nVERSION_ID=45", "el10"),
+    ("ID=fedora\nVERSION_ID=99", "el10"),
     ("ID=sles\nVERSION_ID=15.7", "el9"),
     ("ID=sles\nVERSION_ID=15.7", "ubuntu2404"),
     ("ID=arch", "ubuntu2404"),
@@ -58,7 +58,8 @@ def test_a_system_with_another_package_manager_is_refused(text: str, treat_as: s
 
 
 @pytest.mark.parametrize(
-    ("text", "treat_as"), [(UBUNTU2610, "ubuntu2604"), (CLOUDLINUX, "el9"), ("ID=fedora\nVERSION_ID=45", "fedora44")]
+    ("text", "treat_as"),
+    [(UBUNTU_OF_2099, "ubuntu2604"), (CLOUDLINUX, "el9"), ("ID=fedora\nVERSION_ID=99", "fedora44")],
 )
 def test_an_unknown_system_of_the_same_family_is_planned_with_a_warning_that_names_both(
     text: str, treat_as: str

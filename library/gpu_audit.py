@@ -29,16 +29,16 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Audit against the defaults
-  gpu_audit:
+  gpu_ready.nodes.gpu_audit:
   register: gpu_audit_result
 
 - name: Audit against a branch
-  gpu_audit:
+  gpu_ready.nodes.gpu_audit:
     settings: {nvidia_driver_branch: "580"}
   register: gpu_audit_result
 
 - name: List the processes that use the GPUs
-  gpu_audit:
+  gpu_ready.nodes.gpu_audit:
     settings: {nvidia_driver_source: none}
   register: gpu_audit_result
 """

@@ -39,17 +39,17 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Show a table
-  gpu_audit_report:
+  gpu_ready.nodes.gpu_audit_report:
     parts: {audit: {node1: "{{ gpu_audit_result.audit }}"}}
 
 - name: Write JSON
-  gpu_audit_report:
+  gpu_ready.nodes.gpu_audit_report:
     parts: {audit: {node1: "{{ gpu_audit_result.audit }}"}}
     format: json
     path: audit.json
 
 - name: Report that a host did not answer
-  gpu_audit_report:
+  gpu_ready.nodes.gpu_audit_report:
     parts: {unreachable: {node1: no route to host}}
 """
 

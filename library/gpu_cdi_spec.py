@@ -44,17 +44,17 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Write a specification from device nodes and driver files
-  gpu_cdi_spec:
+  gpu_ready.nodes.gpu_cdi_spec:
     path: /etc/cdi/gpu-ready.json
 
 - name: Write a specification with the toolkit
-  gpu_cdi_spec:
+  gpu_ready.nodes.gpu_cdi_spec:
     path: /etc/cdi/nvidia.yaml
     generator: nvidia-ctk
     remove: [/etc/cdi/gpu-ready.json]
 
 - name: Show what would change after a driver update
-  gpu_cdi_spec:
+  gpu_ready.nodes.gpu_cdi_spec:
     path: /etc/cdi/gpu-ready.json
   check_mode: true
   diff: true

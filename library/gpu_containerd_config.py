@@ -38,14 +38,14 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Register the runtime nvidia
-  gpu_containerd_config:
+  gpu_ready.nodes.gpu_containerd_config:
 
 - name: Enable CDI devices for pods
-  gpu_containerd_config:
+  gpu_ready.nodes.gpu_containerd_config:
     mode: cdi
 
 - name: Show what would change with nvidia as the default runtime
-  gpu_containerd_config:
+  gpu_ready.nodes.gpu_containerd_config:
     default: true
   check_mode: true
   diff: true

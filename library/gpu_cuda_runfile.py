@@ -59,7 +59,7 @@ author:
 
 EXAMPLES = r"""
 - name: Install CUDA 12.9.2 from NVIDIA's server
-  gpu_cuda_runfile:
+  gpu_ready.nodes.gpu_cuda_runfile:
     installers:
       - version: "12.9"
         release: 12.9.2
@@ -68,11 +68,11 @@ EXAMPLES = r"""
         md5_url: https://developer.download.nvidia.com/compute/cuda/12.9.2/docs/sidebar/md5sum.txt
 
 - name: Install from a file on the host
-  gpu_cuda_runfile:
+  gpu_ready.nodes.gpu_cuda_runfile:
     installers: [{version: "13.4", path: /usr/local/cuda-13.4, file: /root/cuda_13.4.1_linux.run}]
 
 - name: Report which installers have to run
-  gpu_cuda_runfile:
+  gpu_ready.nodes.gpu_cuda_runfile:
     installers: "{{ gpu_plan_result.todo['cuda_toolkit.runfile'].installers }}"
   check_mode: true
 """

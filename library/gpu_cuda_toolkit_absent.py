@@ -26,15 +26,15 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Remove CUDA 12.4
-  gpu_cuda_toolkit_absent:
+  gpu_ready.nodes.gpu_cuda_toolkit_absent:
     toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
 
 - name: Remove the toolkits of the plan
-  gpu_cuda_toolkit_absent:
+  gpu_ready.nodes.gpu_cuda_toolkit_absent:
     toolkits: "{{ gpu_plan_result.todo['cuda_toolkit.remove'].toolkits }}"
 
 - name: Show what would be removed
-  gpu_cuda_toolkit_absent:
+  gpu_ready.nodes.gpu_cuda_toolkit_absent:
     toolkits: [{version: "12.4", path: /usr/local/cuda-12.4}]
   check_mode: true
 """

@@ -32,17 +32,17 @@ author:
 
 EXAMPLES = r"""
 - name: Make CUDA 12.9 the default
-  gpu_cuda_toolkit_default:
+  gpu_ready.nodes.gpu_cuda_toolkit_default:
     version: "12.9"
     path: /usr/local/cuda-12.9
 
 - name: Make the toolkit of the plan the default
-  gpu_cuda_toolkit_default:
+  gpu_ready.nodes.gpu_cuda_toolkit_default:
     version: "{{ gpu_plan_result.todo['cuda_toolkit.default'].version }}"
     path: "{{ gpu_plan_result.todo['cuda_toolkit.default'].path }}"
 
 - name: Show what would change
-  gpu_cuda_toolkit_default:
+  gpu_ready.nodes.gpu_cuda_toolkit_default:
     version: "13.0"
     path: /usr/local/cuda-13.0
   check_mode: true

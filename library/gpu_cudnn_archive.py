@@ -80,7 +80,7 @@ author:
 
 EXAMPLES = r"""
 - name: Install cuDNN in CUDA 12.9
-  gpu_cudnn_archive:
+  gpu_ready.nodes.gpu_cudnn_archive:
     installs:
       - cuda: "12.9"
         version: 9.10.2.21
@@ -89,18 +89,18 @@ EXAMPLES = r"""
         key: cuda12
 
 - name: Install cuDNN as planned
-  gpu_cudnn_archive:
+  gpu_ready.nodes.gpu_cudnn_archive:
     installs: "{{ gpu_plan_result.todo['cudnn.install'].installs }}"
 
 - name: Install a local archive
-  gpu_cudnn_archive:
+  gpu_ready.nodes.gpu_cudnn_archive:
     file: /root/cudnn-8.0-linux-x64-v6.0.tgz
     installs:
       - cuda: "8.0"
         cuda_path: /usr/local/cuda-8.0
 
 - name: Remove cuDNN from CUDA 12.9
-  gpu_cudnn_archive:
+  gpu_ready.nodes.gpu_cudnn_archive:
     installs:
       - cuda: "12.9"
     state: absent

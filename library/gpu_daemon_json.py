@@ -41,7 +41,7 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Register the nvidia runtime
-  gpu_daemon_json:
+  gpu_ready.nodes.gpu_daemon_json:
     set:
       runtimes:
         nvidia:
@@ -55,12 +55,12 @@ EXAMPLES = r"""
   when: daemon_json.activation == "reload"
 
 - name: Enable CDI beside other features, and remove an old proxy
-  gpu_daemon_json:
+  gpu_ready.nodes.gpu_daemon_json:
     set: {features: {cdi: true}}
     unset: [proxies.http-proxy]
 
 - name: Edit the configuration of a rootless engine
-  gpu_daemon_json:
+  gpu_ready.nodes.gpu_daemon_json:
     path: /home/ci/.config/docker/daemon.json
     set: {default-runtime: nvidia}
     validate: false

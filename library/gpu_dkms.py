@@ -21,7 +21,7 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Build the module for the kernel of the next boot
-  gpu_dkms:
+  gpu_ready.nodes.gpu_dkms:
     kernel: 6.1.0-40-amd64
 """
 

@@ -24,16 +24,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Read the journal
-  gpu_drain_journal:
+  gpu_ready.nodes.gpu_drain_journal:
   register: drained
 
 - name: Record that gpu-ready drains this Slurm node
-  gpu_drain_journal:
+  gpu_ready.nodes.gpu_drain_journal:
     record:
       slurm: {node: gpu1, controller: gpu1, reason: "gpu-ready: driver upgrade"}
 
 - name: Remove the entry of an undrained node
-  gpu_drain_journal:
+  gpu_ready.nodes.gpu_drain_journal:
     remove: [slurm]
 """
 

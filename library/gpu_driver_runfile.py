@@ -73,21 +73,21 @@ author:
 
 EXAMPLES = r"""
 - name: Install a driver from NVIDIA's server
-  gpu_driver_runfile:
+  gpu_ready.nodes.gpu_driver_runfile:
     source: https://download.nvidia.com/XFree86/Linux-x86_64/580.178.04/NVIDIA-Linux-x86_64-580.178.04.run
     sha256_url: https://download.nvidia.com/XFree86/Linux-x86_64/580.178.04/NVIDIA-Linux-x86_64-580.178.04.run.sha256sum
     version: 580.178.04
     flavour: open
 
 - name: Install from a file on the host, for two kernels
-  gpu_driver_runfile:
+  gpu_ready.nodes.gpu_driver_runfile:
     source: /root/NVIDIA-Linux-x86_64-580.178.04.run
     version: 580.178.04
     flavour: proprietary
     kernels: [6.1.0-40-amd64, 6.1.0-41-amd64]
 
 - name: Remove the driver
-  gpu_driver_runfile:
+  gpu_ready.nodes.gpu_driver_runfile:
     state: absent
 """
 

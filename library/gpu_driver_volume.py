@@ -21,10 +21,10 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Create the volume, or update it for the installed driver
-  gpu_driver_volume:
+  gpu_ready.nodes.gpu_driver_volume:
 
 - name: Check whether it matches the installed driver
-  gpu_driver_volume:
+  gpu_ready.nodes.gpu_driver_volume:
   check_mode: true
   register: volume
 

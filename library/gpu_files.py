@@ -33,18 +33,18 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Disable nouveau
-  gpu_files:
+  gpu_ready.nodes.gpu_files:
     files:
       - path: /etc/modprobe.d/gpu-ready-blacklist-nouveau.conf
         content: "blacklist nouveau\n"
     rebuild: [update-initramfs, -u, -k, all]
 
 - name: Write both profile scripts
-  gpu_files:
+  gpu_ready.nodes.gpu_files:
     files: "{{ gpu_plan_result.todo['cuda_toolkit.profile']['files'] }}"
 
 - name: Delete a file
-  gpu_files:
+  gpu_ready.nodes.gpu_files:
     files: [{path: /etc/profile.d/cuda.sh, state: absent}]
 """
 

@@ -51,16 +51,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Load the driver
-  gpu_kernel_module:
+  gpu_ready.nodes.gpu_kernel_module:
     modules: [nvidia, nvidia-uvm, nvidia-modeset]
 
 - name: Load an upgraded driver
-  gpu_kernel_module:
+  gpu_ready.nodes.gpu_kernel_module:
     state: reloaded
   register: driver
 
 - name: Unload the driver
-  gpu_kernel_module:
+  gpu_ready.nodes.gpu_kernel_module:
     state: unloaded
 """
 

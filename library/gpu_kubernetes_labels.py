@@ -26,11 +26,11 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Get the labels
-  gpu_kubernetes_labels:
+  gpu_ready.nodes.gpu_kubernetes_labels:
   register: gpu_kubernetes_result
 
 - name: Get the labels of a node whose GPUs are shared
-  gpu_kubernetes_labels:
+  gpu_ready.nodes.gpu_kubernetes_labels:
     sharing: time-slicing
     replicas: 4
 """

@@ -53,7 +53,7 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Label a node
-  gpu_kubernetes_objects:
+  gpu_ready.nodes.gpu_kubernetes_objects:
     nodes: [gpu1]
     objects:
       - {apiVersion: v1, kind: Node, metadata: {name: gpu1, labels: {nvidia.com/gpu.present: "true"}}}

@@ -40,7 +40,7 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Check the cluster for the Operator
-  gpu_kubernetes_operator:
+  gpu_ready.nodes.gpu_kubernetes_operator:
   delegate_to: localhost
 
 - name: Check the cluster for the DRA driver

@@ -62,7 +62,7 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Verify a node
-  gpu_kubernetes_verify:
+  gpu_ready.nodes.gpu_kubernetes_verify:
     state: checked
     nodes:
       - node: gpu1

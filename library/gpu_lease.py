@@ -50,16 +50,16 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Refuse a host on which another run works
-  gpu_lease:
+  gpu_ready.nodes.gpu_lease:
     state: taken
 
 - name: Reserve the host for a reboot
-  gpu_lease:
+  gpu_ready.nodes.gpu_lease:
     state: extended
     lasts: 1500
 
 - name: Release the host
-  gpu_lease:
+  gpu_ready.nodes.gpu_lease:
     state: released
 """
 

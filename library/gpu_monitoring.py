@@ -46,15 +46,15 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Write metrics for node_exporter
-  gpu_monitoring:
+  gpu_ready.nodes.gpu_monitoring:
     directory: /var/lib/node_exporter
 
 - name: Also under the names that old dashboards use
-  gpu_monitoring:
+  gpu_ready.nodes.gpu_monitoring:
     old_names: true
 
 - name: Remove the service
-  gpu_monitoring:
+  gpu_ready.nodes.gpu_monitoring:
     state: absent
 """
 

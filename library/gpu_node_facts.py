@@ -25,10 +25,10 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Collect facts
-  gpu_node_facts:
+  gpu_ready.nodes.gpu_node_facts:
 
 - name: Treat a derivative as Debian 12
-  gpu_node_facts:
+  gpu_ready.nodes.gpu_node_facts:
     treat_as: debian12
 
 - name: Show the loaded driver

@@ -368,17 +368,17 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Plan with the default settings
-  gpu_node_plan:
+  gpu_ready.nodes.gpu_node_plan:
   register: gpu_plan_result
 
 - name: Stay on the long-term branch and on packages of NVIDIA's repository
-  gpu_node_plan:
+  gpu_ready.nodes.gpu_node_plan:
     nvidia_driver_source: cuda_repo
     nvidia_driver_branch: "580"
   register: gpu_plan_result
 
 - name: Check a host whose driver somebody else installs
-  gpu_node_plan:
+  gpu_ready.nodes.gpu_node_plan:
     nvidia_driver_source: none
   check_mode: true
   register: gpu_plan_result

@@ -39,16 +39,16 @@ author:
 
 EXAMPLES = r"""
 - name: Compare nvidia-detect with the plan
-  gpu_nvidia_detect:
+  gpu_ready.nodes.gpu_nvidia_detect:
     expect: [kmod-nvidia-open]
 
 - name: Compare on a host with GPUs older than Turing
-  gpu_nvidia_detect:
+  gpu_ready.nodes.gpu_nvidia_detect:
     expect: [kmod-nvidia-580xx]
     gpus: ["10de:1b38 Tesla P40"]
 
 - name: Compare with Debian's program
-  gpu_nvidia_detect:
+  gpu_ready.nodes.gpu_nvidia_detect:
     expect: [nvidia-driver]
 """
 

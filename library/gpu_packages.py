@@ -66,23 +66,23 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Install docker
-  gpu_packages:
+  gpu_ready.nodes.gpu_packages:
     names: [docker.io]
     update_cache: true
     purpose: the docker engine
 
 - name: Install a driver of one branch and keep it
-  gpu_packages:
+  gpu_ready.nodes.gpu_packages:
     names: [{name: nvidia-kernel-open-dkms, version: 580.95.05*}]
     hold: [nvidia-kernel-open-dkms]
 
 - name: Install a driver of one module stream
-  gpu_packages:
+  gpu_ready.nodes.gpu_packages:
     names: [nvidia-driver, kmod-nvidia-open-dkms]
     streams: {nvidia-driver: 580-open}
 
 - name: Finish what a killed run left incomplete
-  gpu_packages:
+  gpu_ready.nodes.gpu_packages:
 """
 
 RETURN = r"""

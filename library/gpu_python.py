@@ -53,7 +53,7 @@ author:
 
 EXAMPLES = r"""
 - name: Get the script that finds Python
-  gpu_python:
+  gpu_ready.nodes.gpu_python:
     core: "{{ ansible_version.full }}"
   delegate_to: localhost
   register: script
@@ -63,7 +63,7 @@ EXAMPLES = r"""
   register: found
 
 - name: Decide
-  gpu_python:
+  gpu_ready.nodes.gpu_python:
     core: "{{ ansible_version.full }}"
     printed: "{{ found.stdout }}"
     gpu_ready_vault: true

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Report the result of a run: the documentation. plugins/report_action.py does it, in the process of Ansible."""
+"""Report the result of a run: the documentation. plugins/action/gpu_report.py does it, in the process of Ansible."""
 
 DOCUMENTATION = r"""
 ---
@@ -58,7 +58,7 @@ author:
 
 EXAMPLES = r"""
 - name: Report two hosts
-  gpu_report:
+  gpu_ready.nodes.gpu_report:
     directory: reports
     formats: [html, prometheus]
     keep: 20
@@ -67,11 +67,11 @@ EXAMPLES = r"""
       failure: {node2: {step: Install, message: disk full}}
 
 - name: Only the table
-  gpu_report:
+  gpu_ready.nodes.gpu_report:
     parts: {row: {node1: {}}}
 
 - name: A narrow terminal
-  gpu_report:
+  gpu_ready.nodes.gpu_report:
     width: 120
     parts: {row: {node1: {gpus: 2x Tesla P40}}}
 """

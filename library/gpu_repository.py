@@ -44,11 +44,11 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Enable the components that hold NVIDIA's driver
-  gpu_repository:
+  gpu_ready.nodes.gpu_repository:
     components: [contrib, non-free, non-free-firmware]
 
 - name: Add a repository
-  gpu_repository:
+  gpu_ready.nodes.gpu_repository:
     repository:
       id: example
       url: https://packages.example.com/debian12/
@@ -57,7 +57,7 @@ EXAMPLES = r"""
       fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
 
 - name: Enable a repository of Enterprise Linux and add a third-party one
-  gpu_repository:
+  gpu_ready.nodes.gpu_repository:
     enable: [crb]
     repositories:
       - id: example
@@ -69,7 +69,7 @@ EXAMPLES = r"""
         repo_gpgcheck: true
 
 - name: Add a repository and prefer it for one package
-  gpu_repository:
+  gpu_ready.nodes.gpu_repository:
     repository:
       id: example
       url: https://packages.example.com/debian12/

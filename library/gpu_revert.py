@@ -32,16 +32,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Remove our CDI specification and the driver volume
-  gpu_revert:
+  gpu_ready.nodes.gpu_revert:
     paths: [/etc/cdi/gpu-ready.json, /usr/local/nvidia-driver]
 
 - name: See what would be removed
-  gpu_revert:
+  gpu_ready.nodes.gpu_revert:
     paths: [/usr/local/nvidia-driver]
   check_mode: true
 
 - name: Purge the container toolkit, and delete what its service wrote
-  gpu_revert:
+  gpu_ready.nodes.gpu_revert:
     packages: [nvidia-container-toolkit, nvidia-container-toolkit-base]
     paths: [/etc/cdi/nvidia.yaml]
     leftovers: [/var/run/cdi/nvidia.yaml]

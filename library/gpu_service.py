@@ -39,17 +39,17 @@ author:
 
 EXAMPLES = r"""
 - name: Run the persistence daemon
-  gpu_service:
+  gpu_ready.nodes.gpu_service:
     name: nvidia-persistenced
     persistence: true
 
 - name: Restart docker
-  gpu_service:
+  gpu_ready.nodes.gpu_service:
     name: docker
     state: restarted
 
 - name: Let the next boot start the fabric manager
-  gpu_service:
+  gpu_ready.nodes.gpu_service:
     name: nvidia-fabricmanager
     state: unchanged
 """

@@ -37,16 +37,16 @@ EXAMPLES = r"""
         state: started
   rescue:
     - name: Report why docker does not run
-      gpu_service_failure:
+      gpu_ready.nodes.gpu_service_failure:
         name: docker
         message: "{{ ansible_failed_result.msg }}"
 
 - name: Report why the fabric manager does not run
-  gpu_service_failure:
+  gpu_ready.nodes.gpu_service_failure:
     name: nvidia-fabricmanager
 
 - name: Report why the persistence daemon does not run
-  gpu_service_failure:
+  gpu_ready.nodes.gpu_service_failure:
     name: nvidia-persistenced
     message: it ended at once
 """

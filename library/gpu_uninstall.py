@@ -37,16 +37,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Uninstall
-  gpu_uninstall:
+  gpu_ready.nodes.gpu_uninstall:
     gpu_ready_uninstall: true
   register: uninstalled
 
 - name: Show what would be reverted
-  gpu_uninstall:
+  gpu_ready.nodes.gpu_uninstall:
   check_mode: true
 
 - name: Uninstall, even if that stops containers
-  gpu_uninstall:
+  gpu_ready.nodes.gpu_uninstall:
     gpu_ready_uninstall: true
     gpu_ready_disrupt: [docker_restart]
 

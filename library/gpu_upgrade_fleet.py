@@ -100,7 +100,7 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Plan the rollout
-  gpu_upgrade_fleet:
+  gpu_ready.nodes.gpu_upgrade_fleet:
     hosts: "{{ ansible_play_hosts_all }}"
     upgrades: "{{ upgrades }}"
     canaries: [gpu-test]
@@ -109,7 +109,7 @@ EXAMPLES = r"""
   run_once: true
 
 - name: Decide without one rack
-  gpu_upgrade_fleet:
+  gpu_ready.nodes.gpu_upgrade_fleet:
     hosts: "{{ ansible_play_hosts_all }}"
     upgrades: "{{ upgrades }}"
     groups: "{{ groups }}"
@@ -118,7 +118,7 @@ EXAMPLES = r"""
   run_once: true
 
 - name: Report the results
-  gpu_upgrade_fleet:
+  gpu_ready.nodes.gpu_upgrade_fleet:
     hosts: "{{ ansible_play_hosts_all }}"
     upgrades: "{{ upgrades }}"
     ended: "{{ results }}"

@@ -38,18 +38,18 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Record the installed driver before anything changes
-  gpu_upgrade_journal:
+  gpu_ready.nodes.gpu_upgrade_journal:
     phase: staged
     driver: "{{ gpu_plan_result.upgrade.installed }}"
     target: "595"
     rollout: "{{ gpu_upgrade_fleet.rollout }}"
 
 - name: Record that the host is taken out of service
-  gpu_upgrade_journal:
+  gpu_ready.nodes.gpu_upgrade_journal:
     phase: draining
 
 - name: Record that it is in service again
-  gpu_upgrade_journal:
+  gpu_ready.nodes.gpu_upgrade_journal:
     phase: done
   register: gpu_upgrade_recorded
 """

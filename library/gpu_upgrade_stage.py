@@ -30,16 +30,16 @@ author: The gpu-ready maintainers
 
 EXAMPLES = r"""
 - name: Download what the upgrade and its rollback need
-  gpu_upgrade_stage:
+  gpu_ready.nodes.gpu_upgrade_stage:
     todo: "{{ gpu_plan_result.todo }}"
 
 - name: List what would be downloaded
-  gpu_upgrade_stage:
+  gpu_ready.nodes.gpu_upgrade_stage:
     todo: "{{ gpu_plan_result.todo }}"
   check_mode: true
 
 - name: Download for a saved plan
-  gpu_upgrade_stage:
+  gpu_ready.nodes.gpu_upgrade_stage:
     todo: "{{ lookup('file', 'plan.json') | from_json }}"
 """
 

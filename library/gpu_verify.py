@@ -67,23 +67,23 @@ author:
 
 EXAMPLES = r"""
 - name: Verify what the plan expects
-  gpu_verify:
+  gpu_ready.nodes.gpu_verify:
     expect: "{{ gpu_plan_result.todo['gpu_verify.verify'].expect }}"
     digest: "{{ gpu_plan_result.todo['gpu_verify.verify'].digest }}"
 
 - name: Verify with an image of the site
-  gpu_verify:
+  gpu_ready.nodes.gpu_verify:
     image: registry.site/ubuntu:24.04
     timeout: 600
 
 - name: Verify that PyTorch sees the first two GPUs, without the compute check
-  gpu_verify:
+  gpu_ready.nodes.gpu_verify:
     devices: "0,1"
     compute: false
     framework: pytorch
 
 - name: Verify with a tarball that is on the host already
-  gpu_verify:
+  gpu_ready.nodes.gpu_verify:
     image: gpu-ready/verify:site
     archive: /srv/images/ubuntu.tar
 """

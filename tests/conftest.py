@@ -1,10 +1,14 @@
 """What every test needs: the code under test as a host imports it, and the path of the shared corpus."""
 
 import gc
+import importlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import settings
@@ -19,7 +23,22 @@ gc.set_threshold(50_000, 20, 100)
 # A shell starts what runs in the background with SIGINT ignored, and so would be all programs that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT), str(ROOT / "collections")]
+
+
+class OneNameEach(MetaPathFinder, Loader):
+    """Makes what plugins import from module_utils the modules that tests import as gpu_ready: one class, one constant."""
+
+    shared = "ansible_collections.gpu_ready.nodes.plugins.module_utils."
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name.startswith(f"{self.shared}gpu_ready") else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = importlib.import_module(module.__name__.removeprefix(self.shared))
+
+
+sys.meta_path.insert(0, OneNameEach())
 
 from gpu_ready.base import files, locks, manifest, manifest_notes  # noqa: E402  importable from here on
 

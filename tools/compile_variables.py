@@ -316,7 +316,7 @@ def own_names(root: Path) -> set[str]:
 
 
 def variable_names(variables: list[Declaration], foreign: list[dict[str, Any]], own: set[str]) -> str:
-    """Return plugins/variables/names.json."""
+    """Return plugins/plugin_utils/variables/names.json."""
     known = {one.name for one in variables}
     messages = {
         name: f"The variable {name} of {one['project']} is not read by gpu-ready: {remedy.replace('`', '')}"
@@ -372,13 +372,13 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
         root / "module_utils/gpu_ready/catalog/settings.py": settings_module(settings),
         root / "docs/variables.md": documentation(tasks),
         root / "docs/migrating.md": migration(foreign),
-        root / "plugins/variables/names.json": variable_names(variables, foreign, own_names(root)),
+        root / "plugins/plugin_utils/variables/names.json": variable_names(variables, foreign, own_names(root)),
     }
     bootstrap = [one for one in settings if one.name in BOOTSTRAP]
     blocks: dict[str, Callable[[], list[str]]] = {
         "library/gpu_node_plan.py": lambda: module_options(settings),
         "library/gpu_python.py": lambda: module_options(bootstrap),
-        "playbooks/tasks/bootstrap_python.yml": lambda: passing(bootstrap),
+        "roles/gpu_ready/tasks/bootstrap_python.yml": lambda: passing(bootstrap),
     }
     for path in sorted((root / "roles").iterdir()):
         own = [one for one in variables if one.role == path.name]

@@ -1,5 +1,6 @@
 """What AnsiballZ sends to a host for one module: its files, and the script that ansible-core makes of them."""
 
+import argparse
 import ast
 import base64
 import re
@@ -9,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMESPACE = "ansible.module_utils."
-MODULES = "ansible.modules"
-"""Package of a module of library/ as Ansible runs it, where `..module_utils` is what Ansible collects. In a collection
-it is `plugins.modules` of the collection."""
+COLLECTIONS = ROOT / "collections"
+MODULES = "ansible_collections.gpu_ready.nodes.plugins.modules"
+"""Package of a module of library/ as Ansible runs it, where `..module_utils` is what Ansible collects."""
+NAMESPACE = "ansible_collections.gpu_ready.nodes.plugins.module_utils."
 
 
 class Wrapper(NamedTuple):
@@ -63,19 +64,21 @@ def import_closure(module: str, root: Path = ROOT) -> dict[str, Path]:
     return found
 
 
-def build_wrapper(module: str, directory: Path = ROOT / "library") -> Wrapper:
-    """Have ansible-core itself make the script that it would send, without arguments."""
+def build_wrapper(module: str, collections: Path = COLLECTIONS, path: Path | None = None) -> Wrapper:
+    """Have ansible-core itself make the script that it would send, without arguments.
+
+    ``path``: file of a module that is not in the collection.
+    """
     from ansible.executor.module_common import modify_module
     from ansible.parsing.dataloader import DataLoader
     from ansible.plugins import loader
     from ansible.template import Templar
 
-    loader.init_plugin_loader()
-    loader.module_utils_loader.add_directory(str(ROOT / "module_utils"))
+    loader.init_plugin_loader([str(collections)])
     variables = {"ansible_python_interpreter": "/usr/bin/python3"}
     built = modify_module(
         module_name=module,
-        module_path=str(directory / f"{module}.py"),
+        module_path=str(path or collections / MODULES.replace(".", "/") / f"{module}.py"),
         module_args={},
         templar=Templar(loader=DataLoader(), variables=variables),
         task_vars=variables,
@@ -90,3 +93,19 @@ def entry(archive: Path, module: str) -> str:
     """Dotted name of the module in an archive."""
     name = next(name for name in zipfile.ZipFile(archive).namelist() if name.endswith(f"/{module}.py"))
     return name[: -len(".py")].replace("/", ".")
+
+
+def main() -> None:
+    """Write MODULE.zip, as it is sent, for each module. A process of its own: Ansible's finder of collections stays."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("modules", nargs="+", metavar="module", help="name of a module in library/")
+    parser.add_argument("--archives", type=Path, required=True, metavar="DIRECTORY")
+    parser.add_argument("--collections", type=Path, default=COLLECTIONS, help="where gpu_ready.nodes is installed")
+    options = parser.parse_args()
+    for module in options.modules:
+        archive = build_wrapper(module, options.collections).archive
+        (options.archives / f"{module}.zip").write_bytes(archive)
+
+
+if __name__ == "__main__":
+    main()

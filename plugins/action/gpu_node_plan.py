@@ -1,1 +1,125 @@
-../plan_action.py
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""Computes the plan on the control node: the module of the same name collects the facts on the host.
+
+The facts are a host's word, so they are read as the records of facts/model.py or the host is refused. The plan depends
+on nothing else of the host, and is judged by the same schema as the answers of other modules.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+# The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host: also what the
+# planner imports only for hosts with one of the package managers.
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.base.plain_text import plain_text
+from ..module_utils.gpu_ready.base.records import RecordError
+from ..module_utils.gpu_ready.catalog import model as catalog
+from ..module_utils.gpu_ready.facts import form
+from ..module_utils.gpu_ready.facts import model as facts_model
+from ..module_utils.gpu_ready.lifecycle import decide, options
+from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
+from ..module_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
+from . import gpu_host_module as answers
+
+OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC
+OPTIONS_VALIDATOR = ArgumentSpecValidator({**OPTIONS, "part": {**OPTIONS["part"], "choices": ["", *parts.PARTS]}})
+catalog.gpus()  # parsed here, not in the process of each host
+
+COLLECTED = {"facts": dict, "lease": str, "time": int}
+"""What the module answers."""
+SECONDS = 60.0
+"""Processor time that a plan may take with what Ansible does for the task, which is a second or two.
+
+The largest hosts are planned in 0.3 seconds, 2 MB of facts that are made for it in 30. `timeout` of the task bounds the
+time too: it interrupts an action plugin by SIGALRM (ansible/executor/task_executor.py, core 2.16 to 2.21)."""
+QUOTED = 300
+"""Characters of an answer that a message may have."""
+UNPLANNED = "no plan can be computed from the facts of this host (%s)"
+CHECK_HOST = (
+    "if nothing is wrong with this host, report it as a defect of gpu-ready with the output of `-vvv`; otherwise repair"
+    " or reinstall the host, then run this again"
+)
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Ansible's templates as the module of a host would get it, which is JSON."""
+
+    def contents(one: Any) -> Any:
+        if isinstance(one, Mapping):
+            return {str(key): contents(inner) for key, inner in one.items()}
+        return [contents(inner) for inner in one] if isinstance(one, list | tuple) else one
+
+    return json.loads(json.dumps(contents(value), default=str))
+
+
+def plain_lines(text: str) -> str:
+    """Return a text without control characters; a file of the host may end its lines with CR and LF."""
+    return "\r\n".join(map(plain_text, text.split("\r\n")))
+
+
+def read_facts(value: dict[str, Any]) -> Any:
+    """Return the facts of a host as records. Raises WrongAnswer."""
+    try:
+        facts = facts_model.from_json(answers.clean(value, plain_lines))
+        form.check_form(facts)
+        return facts
+    except RecordError as error:
+        raise answers.WrongAnswer(plain_text(str(error))[:QUOTED]) from None
+
+
+class ActionModule(answers.ActionModule):
+    """The plugin; Ansible finds it by this name."""
+
+    seconds = SECONDS
+    settings: Any = None
+    collected: dict[str, Any] | None = None
+    """What the module answered; None until then."""
+
+    def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
+        """Return the plan of a host. Raises WrongAnswer."""
+        validated = OPTIONS_VALIDATOR.validate(self._task.args)
+        if validated.error_messages:
+            raise AnsibleActionFail(validated.error_messages[0])
+        given = plain(validated.validated_parameters)
+        variables = {name: value for name, value in given.items() if name not in ("overrides", "drains", "part")}
+        settings, refusals = parse_settings(parts.own_variables(variables, given["part"]))
+        refusals += self.wrong_values(task_vars or {})
+        if refusals:
+            return {"changed": False, "lease": "", **decide.refusal_json(refusals)}
+        self.settings = settings
+        answer: dict[str, Any] = self.ask_module(tmp, task_vars)
+        if self.collected is None:  # the module failed
+            return answer
+        check = bool(self._task.check_mode)
+        facts = read_facts(self.collected["facts"])
+        try:
+            plan = decide.plan_json(facts, settings, given["drains"], given["part"], check, self.collected["time"])
+        except GpuReadyError as error:
+            raise AnsibleActionFail(str(error)) from None
+        except Exception as error:
+            self._display.vvv(traceback.format_exc(), host=task_vars.get("inventory_hostname"))
+            what = plain_text(f"{type(error).__name__}: {error}")[:QUOTED]
+            return answers.refuse_host("gpu_node_plan", UNPLANNED % what, CHECK_HOST)
+        plan |= {"lease": self.collected["lease"], "changed": check and bool(plan["todo"])}
+        return {**answer, **answers.accept("gpu_node_plan", plan)}
+
+    def _execute_module(self, *args: Any, **kwargs: Any) -> Any:
+        """Give the module what it needs of the settings: how to collect facts."""
+        treat_as = {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}
+        return super()._execute_module(*args, **{**kwargs, "module_args": treat_as})
+
+    def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Keep the facts, of which nothing but the plan is a result of the task."""
+        accepted: dict[str, Any] = answers.accept_shape(COLLECTED, answer)
+        collected = {name: accepted.pop(name) for name in COLLECTED if name in accepted}
+        if not accepted["failed"]:
+            self.collected = collected
+        return accepted

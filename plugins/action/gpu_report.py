@@ -1,1 +1,90 @@
-../report_action.py
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""Reports the result of a run, in the process of Ansible itself: there is the Jinja that the page is made with.
+
+It reads answers of hosts as texts only, and writes to the
+operator's directory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible import constants as C
+from ansible import context
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
+from ..plugin_utils.fleet_report import as_json, commands, junit, metrics, model, page, store
+from ..plugin_utils.fleet_report.model import Fleet
+
+RENDER: dict[str, Callable[[Fleet], str]] = {
+    "json": as_json.as_json,
+    "html": page.page,
+    "prometheus": metrics.metrics,
+    "junit": junit.junit,
+}
+
+
+def plain(value: Any) -> Any:
+    """Return a value of Ansible's templates as Python's own: lists and mappings of it are filled on access."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def inventories() -> list[str]:
+    """Return the inventories that the command line named, as short as this directory allows."""
+    named = [str(one) for one in context.CLIARGS.get("inventory") or ()]
+    if named == [str(one) for one in C.DEFAULT_HOST_LIST]:
+        return []
+    here = f"{Path.cwd()}/"
+    return [one.removeprefix(here) for one in named]
+
+
+def write_report(fleet: Fleet, given: Mapping[str, Any]) -> list[str]:
+    """Write a report in every format and remove old ones; return the paths. Raises OSError."""
+    contents = {form: RENDER[form](fleet) for form in given["formats"]}
+    directory = Path(given["directory"]).resolve()
+    written = store.write(directory, fleet.kind, fleet.time, contents)
+    store.prune(directory, fleet.kind, given["keep"])
+    return [str(path) for path in written]
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """The plugin; Ansible finds it by this name."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        check_mode = bool(self._task.check_mode)
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        fleet = model.read(given["kind"], plain(given["parts"]), moment, check_mode)
+        result |= {"changed": False, "counts": fleet.counts, "bad": fleet.bad, "paths": []}
+        states = {host.name: commands.state_of(host) for host in fleet.hosts if not host.good}
+        called = str((context.CLIARGS.get("args") or ("site.yml",))[0])
+        result["next"] = commands.next_command(
+            fleet.kind, states, len(fleet.hosts), called, inventories(), bool(context.CLIARGS.get("extra_vars"))
+        )
+        # A report is no state of a host: under --check the table says what would be done, and no file is written.
+        if not check_mode and given["directory"]:
+            try:
+                result["paths"] = write_report(fleet, given)
+            except OSError as error:
+                raise AnsibleActionFail(
+                    f"The report cannot be written to {given['directory']} ({error.strerror}): set gpu_report_directory"
+                    " to a writable directory, or to an empty text for none."
+                    + (f" The report:\n\n{fleet.table(given['width'], '')}" if fleet.table else "")
+                ) from None
+        if fleet.table is not None:
+            complete = [Path(path).name for path in result["paths"] if path.endswith((".json", ".html"))]
+            result["table"] = fleet.table(given["width"], sorted(complete, reverse=True)[0] if complete else "")
+        return result

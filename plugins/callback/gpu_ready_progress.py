@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Output that a person can follow at 200 hosts: one live line per batch, every failure with its reason, full tables.
 
-This file translates Ansible's events; plugins/progress has what makes lines of them and shows them.
+This file translates Ansible's events; plugins/plugin_utils/progress has what makes lines of them and shows them.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import time
 from pathlib import Path
@@ -16,6 +15,9 @@ from typing import Any
 from ansible import constants as C
 from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
+
+from ..plugin_utils.progress.lines import BAD, GOOD, Alike, Failures, Line, Progress, count, listed, span
+from ..plugin_utils.progress.screen import Screen, Ticker, live_possible, strip_controls
 
 DOCUMENTATION = """
 name: gpu_ready_progress
@@ -51,13 +53,6 @@ LOG_LINES = 20
 LONGEST = 10_000
 """Maximum number of characters of a message, and of the output with it: a host may answer with megabytes."""
 
-SPEC = importlib.util.spec_from_file_location("gpu_ready_project", Path(__file__).resolve().parents[1] / "project.py")
-assert SPEC is not None and SPEC.loader is not None
-PROJECT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(PROJECT)
-LINES = PROJECT.load("gpu_ready_progress_lines.lines")
-SCREEN = PROJECT.load("gpu_ready_progress_lines.screen")
-
 
 def ending(playbook: str, action: str, value: dict[str, Any], check: bool = False) -> tuple[str, str] | None:
     """How a host ends with this result, and a note; None if it continues, which it does not in a check."""
@@ -67,7 +62,7 @@ def ending(playbook: str, action: str, value: dict[str, Any], check: bool = Fals
         good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
         bad = upgraded.get("state") not in good
         if upgraded.get("state") in ("current", "excluded"):
-            return LINES.GOOD, ""  # possibly most of 2,000 hosts, and the table has them
+            return GOOD, ""  # possibly most of 2,000 hosts, and the table has them
         words = [str(upgraded.get("state") or "").replace("_", " ")]
         if bad and upgraded.get("state") == "rolled_back":
             words = [f"rolled back to {upgraded.get('from')}"]
@@ -76,22 +71,27 @@ def ending(playbook: str, action: str, value: dict[str, Any], check: bool = Fals
         words += [f"{upgraded['seconds_unavailable']} s out of service"] if upgraded.get("seconds_unavailable") else []
         why = str(upgraded.get("reason") or "")
         words += [why.partition(" -- ")[2] or why] if why else []  # the failure itself was printed when it happened
-        return LINES.BAD if bad else LINES.GOOD, ", ".join(words)
+        return BAD if bad else GOOD, ", ".join(words)
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:
-            return LINES.BAD, ""
+            return BAD, ""
     if check and "gpu_upgrade_planned" in facts:
-        return LINES.GOOD, ""
+        return GOOD, ""
     if action == "gpu_audit":
         state = (value.get("audit") or {}).get("state", "")
-        return LINES.GOOD, "" if state in ("ok", "no_gpu") else state
+        return GOOD, "" if state in ("ok", "no_gpu") else state
     if playbook in ("site.yml", "provision.yml"):
         if action == "gpu_verify":
-            return LINES.GOOD, "ready"
+            return GOOD, "ready"
         plan = value.get("plan") or {}
         if action == "gpu_node_plan" and plan and not plan.get("refusals") and (check or not value.get("todo")):
-            return LINES.GOOD, ""
+            return GOOD, ""
     return None
+
+
+def named(task: Any) -> str:
+    """The name of a task with that of its role, which is one of this collection."""
+    return str(task.get_name()).removeprefix("gpu_ready.nodes.")
 
 
 def debug_text(value: dict[str, Any], for_all: bool) -> str:
@@ -128,7 +128,7 @@ class CallbackModule(Default):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        SCREEN.strip_controls(self._display)
+        strip_controls(self._display)
         self.normal = True
         self.check = bool(context.CLIARGS.get("check"))
         self.playbook = ""
@@ -138,12 +138,12 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.watch: set[str] = set()
         self.raised: set[str] = set()
         self.bad: set[str] = set()  # the result is bad, also where a rescue kept Ansible from counting a failure
-        self.progress = LINES.Progress(time.monotonic)
-        self.failures = LINES.Failures()
-        self.alike = LINES.Alike()
-        self.files = LINES.Alike()
-        self.screen = SCREEN.Screen(self._display.display, SCREEN.live_possible(), time.monotonic)
-        self.ticker = SCREEN.Ticker(lambda: self.screen.tick(self.progress.live()))
+        self.progress = Progress(time.monotonic)
+        self.failures = Failures()
+        self.alike = Alike()
+        self.files = Alike()
+        self.screen = Screen(self._display.display, live_possible(), time.monotonic)
+        self.ticker = Ticker(lambda: self.screen.tick(self.progress.live()))
 
     # ---- the run
 
@@ -224,10 +224,10 @@ class CallbackModule(Default):  # type: ignore[misc]
         silent = [host for host, counts in hosts.items() if counts["unreachable"]]
         others = [host for host in hosts if host not in {*raised, *silent}]
         failed = [host for host in others if hosts[host]["failures"] or host in self.bad]
-        text = f"{LINES.count(len(hosts))} in {LINES.span(time.monotonic() - self.began)}"
-        text += f"; failed: {LINES.listed(failed)}" if failed else ""
-        text += f"; not in the desired state: {LINES.listed(raised)}" if raised else ""
-        text += f"; unreachable: {LINES.listed(silent)}" if silent else ""
+        text = f"{count(len(hosts))} in {span(time.monotonic() - self.began)}"
+        text += f"; failed: {listed(failed)}" if failed else ""
+        text += f"; not in the desired state: {listed(raised)}" if raised else ""
+        text += f"; unreachable: {listed(silent)}" if silent else ""
         self._display.display(f"\n{text}{'' if failed or raised or silent else ', none failed'}")
 
     # ---- the hosts
@@ -258,10 +258,10 @@ class CallbackModule(Default):  # type: ignore[misc]
                 self.alike.add(host, debug_text(value, True).replace("\n", "\n    "))
             else:
                 text = debug_text(value, bool(task.run_once))
-                self.screen.show_lines([LINES.Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+                self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
         end = ending(self.playbook, action, value, self.check)
         if end:
-            if end[0] == LINES.BAD:
+            if end[0] == BAD:
                 self.bad.add(host)
             self.screen.show_lines(self.progress.host_ends(host, *end))
 
@@ -292,7 +292,7 @@ class CallbackModule(Default):  # type: ignore[misc]
         if last_part(task) == NOT_DESIRED:
             self.raised.add(host)
         if not (value.get("results") or self.raises(task)):
-            self.fails(host, f"failed at '{task.get_name()}'", reason(value))
+            self.fails(host, f"failed at '{named(task)}'", reason(value))
         self.screen.show_lines(self.progress.host_fails(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
@@ -302,13 +302,11 @@ class CallbackModule(Default):  # type: ignore[misc]
             return
         host, task, value = parts(result)
         if task.ignore_unreachable:
-            self.screen.show_lines(
-                self.progress.host_ends(host, LINES.BAD)
-            )  # a later task, or the table, has the reason
+            self.screen.show_lines(self.progress.host_ends(host, BAD))  # a later task, or the table, has the reason
         else:
             why = reason(value).rstrip(" :.")
-            self.fails(host, f"does not answer at '{task.get_name()}'", f"{why}. {UNREACHABLE}")
-            self.screen.show_lines(self.progress.host_ends(host, LINES.BAD))
+            self.fails(host, f"does not answer at '{named(task)}'", f"{why}. {UNREACHABLE}")
+            self.screen.show_lines(self.progress.host_ends(host, BAD))
 
     def raises(self, task: Any) -> bool:
         """Return whether a task only fails hosts of the table above."""
@@ -343,7 +341,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_runner_item_on_failed(result)
             return
         host, task, value = parts(result)
-        self.fails(host, f"failed at '{task.get_name()}' ({self._get_item_label(value)})", reason(value))
+        self.fails(host, f"failed at '{named(task)}' ({self._get_item_label(value)})", reason(value))
 
     def v2_runner_retry(self, result: Any) -> None:
         """Print nothing about retries: the live line shows the task."""

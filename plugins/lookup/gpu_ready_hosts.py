@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import fnmatch
-import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,11 @@ from ansible.errors import AnsibleLookupError
 from ansible.inventory.manager import InventoryManager, split_host_pattern
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
+
+from ..action import gpu_node_plan  # noqa: F401  loaded here, once: otherwise the process of every task loads it
+from ..module_utils.gpu_ready.base.plain_text import plain_text
+from ..module_utils.gpu_ready.lifecycle.variables import wrong_values
+from ..plugin_utils.variables.settings import read_others, rules
 
 DOCUMENTATION = """
 name: gpu_ready_hosts
@@ -37,13 +41,6 @@ options:
 """
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("gpu_ready_project", ROOT / "plugins/project.py")
-assert SPEC is not None and SPEC.loader is not None
-PROJECT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(PROJECT)
-SETTINGS = PROJECT.load("gpu_ready_variables.settings")
-VARIABLES = PROJECT.load("gpu_ready.lifecycle.variables")
-PLAIN_TEXT = PROJECT.load("gpu_ready.base.plain_text")
 COLLECTION = "gpu_ready.nodes."
 MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}
 """What molecule skips in its runs (its option --skip-tags of ansible-playbook); no task here has these tags."""
@@ -110,7 +107,7 @@ def select(patterns: Iterable[str], groups: Mapping[str, Any], limit: str | None
 def refuse_hidden(arguments: Mapping[str, Any], patterns: Iterable[str], groups: Mapping[str, Any]) -> None:
     """Raise AnsibleLookupError for hosts whose names could be mistaken for others in what is shown."""
     names = {str(host) for hosts in groups.values() for host in hosts}
-    strange = {one for one in names if any(map(str.isspace, one)) or PLAIN_TEXT.plain_text(one) != one}
+    strange = {one for one in names if any(map(str.isspace, one)) or plain_text(one) != one}
     if strange:
         strange &= set(select(patterns, groups, arguments.get("subset")))
     for name in sorted(strange):
@@ -165,8 +162,8 @@ def shown_source(source: str) -> str:
 
 def refuse_values(variables: Mapping[str, Any], template: Callable[[list[Any]], list[Any]]) -> None:
     """Raise AnsibleLookupError if a variable of the whole run (-e, vars of a play) that no host plans with is wrong."""
-    given = SETTINGS.read_others(variables, template)
-    refusals = VARIABLES.wrong_values(SETTINGS.rules(), given) if given else []
+    given = read_others(variables, template)
+    refusals = wrong_values(rules(), given) if given else []
     if refusals:
         raise AnsibleLookupError("; ".join(f"{one.message}. Remedy: {one.remedy}." for one in refusals))
 

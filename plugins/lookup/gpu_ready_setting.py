@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
+
+from ..module_utils.gpu_ready.lifecycle.variables import wrong_values
+from ..plugin_utils.variables.settings import rules
 
 DOCUMENTATION = """
 name: gpu_ready_setting
@@ -29,13 +30,7 @@ options:
 """
 
 display = Display()
-PROJECT_FILE = Path(__file__).resolve().parents[1] / "project.py"
-SPEC = importlib.util.spec_from_file_location("gpu_ready_project", PROJECT_FILE)
-assert SPEC is not None and SPEC.loader is not None
-PROJECT = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(PROJECT)
-VARIABLES = PROJECT.load("gpu_ready.lifecycle.variables")
-RULES = PROJECT.load("gpu_ready_variables.settings").rules()
+RULES = rules()
 
 
 def candidates(variables: Mapping[str, Any]) -> Iterator[str]:
@@ -54,7 +49,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def value(self, name: str, variables: Mapping[str, Any]) -> Any:
         found = self.given(name, variables)
-        wrong = VARIABLES.wrong_values(RULES, {name: found}) if name in RULES else []
+        wrong = wrong_values(RULES, {name: found}) if name in RULES else []
         if not wrong or "{{" in str(RULES[name][0]):
             return found
         display.warning(f"{wrong[0].message}. The default is used. Remedy: {wrong[0].remedy}.")

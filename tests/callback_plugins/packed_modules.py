@@ -10,6 +10,7 @@ from ansible import constants
 from ansible.plugins.callback import CallbackBase
 from ansible.plugins.loader import module_loader, module_utils_loader
 from ansible.release import __version__
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 DOCUMENTATION = """
 name: packed_modules
@@ -49,7 +50,7 @@ def content_hash() -> str:
     searched = [
         Path(one) for loader in (module_loader, module_utils_loader) for one in loader._get_paths(subdirs=False)
     ]
-    for collections in constants.COLLECTIONS_PATHS:
+    for collections in AnsibleCollectionConfig.collection_paths:
         searched += sorted(Path(collections).glob("ansible_collections/*/*/plugins/modul*"))
     digest = hashlib.sha256(__version__.encode())
     for directory in dict.fromkeys(one for one in searched if own not in one.parents and one.name != "__pycache__"):

@@ -209,7 +209,7 @@ def run(place: Place, scene: Scene, hostile: Sequence[Cell], bound: float = BOUN
         "ANSIBLE_HOME": str(place.home / ".ansible"),
         "LC_ALL": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
-        **packed_modules.environment(tree / "plugins/callback"),
+        **packed_modules.environment(),
     }
     output, began = place.directory / "output", time.monotonic()
     with output.open("wb") as file:

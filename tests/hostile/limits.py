@@ -11,10 +11,13 @@ LIMIT = re.compile(r"^(\s*timeout: )(14400|7200|1800|900)\b", re.M)
 
 def project_tree(tree: Path) -> Path:
     """Make a copy of the playbooks and roles, with links to the rest; return it."""
-    for name in ("roles", "playbooks"):
+    for name in ("roles", "playbooks", "meta", "collections"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True)
-    for name in ("library", "module_utils", "plugins"):
+    for name in ("library", "module_utils"):
         (tree / name).symlink_to(ROOT / name)
+    (tree / "plugins").mkdir()
+    for path in (ROOT / "plugins").iterdir():
+        (tree / "plugins" / path.name).symlink_to(path.readlink() if path.is_symlink() else path)
     for name in ("site.yml", "ansible.cfg"):
         shutil.copy(ROOT / name, tree)
     return tree
@@ -33,12 +36,6 @@ def give_plans(tree: Path) -> Path:
 
     For tests of what tasks do with a plan, whatever facts it could come from. Return the copy.
     """
-    (tree / "plugins").unlink()
-    (tree / "plugins/action").mkdir(parents=True)
-    for path in (ROOT / "plugins").iterdir():
-        if path.name != "action":
-            (tree / "plugins" / path.name).symlink_to(path)
-    for path in (ROOT / "plugins/action").glob("*.py"):
-        plugin = ROOT / "plugins/answers.py" if path.stem == "gpu_node_plan" else path
-        (tree / "plugins/action" / path.name).symlink_to(plugin)
+    with (tree / "meta/runtime.yml").open("a") as routing:
+        routing.write("    gpu_node_plan: {action_plugin: gpu_ready.nodes.gpu_host_module}\n")
     return tree

@@ -24,7 +24,9 @@ HOSTS = hosts_of("cuda")
 LAST = HOSTS[-1]
 """The host of dnf's in the campaign, which has both."""
 MIRROR = "http://10.199.0.1:8080"
-PLAYBOOK = "- {name: Toolkits alone, hosts: all, gather_facts: false, become: true, roles: [cuda_toolkit]}\n"
+PLAYBOOK = (
+    "- {name: Toolkits alone, hosts: all, gather_facts: false, become: true, roles: [gpu_ready.nodes.cuda_toolkit]}\n"
+)
 DRIVER = {"nvidia_driver_source": "runfile", "nvidia_driver_branch": "580"}
 """The plan needs to know a driver to judge toolkits by; none is installed here."""
 CLEAN = """

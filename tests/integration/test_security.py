@@ -9,7 +9,7 @@ from tests.integration.fleet import Fleet
 pytestmark = pytest.mark.lab
 
 HOST = "safe"
-ROLES = "- {name: Engine alone, hosts: all, gather_facts: false, become: true, roles: [docker_engine, nvidia_container_runtime]}\n"
+ROLES = "- {name: Engine alone, hosts: all, gather_facts: false, become: true, roles: [gpu_ready.nodes.docker_engine, gpu_ready.nodes.nvidia_container_runtime]}\n"
 PROXY = "http://me:hunter2@proxy.site:3128"
 SETTINGS = {
     "nvidia_driver_source": "runfile",

@@ -24,7 +24,7 @@ SCALE = 0.005
 
 @pytest.fixture(autouse=True)
 def _packed_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in packed_modules.environment(Path(__file__).resolve().parents[2] / "plugins/callback").items():
+    for name, value in packed_modules.environment().items():
         monkeypatch.setenv(name, value)
 
 

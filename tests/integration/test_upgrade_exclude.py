@@ -32,7 +32,7 @@ def test_excluded_hosts(extra_variables: str, left: set[str], tmp_path: Path) ->
     program = str(Path(sys.executable).parent / "ansible-playbook")
     done = subprocess.run(
         [program, "-i", "hosts", "play.yml", "-e", extra_variables],
-        cwd=tmp_path, env=os.environ | {"ANSIBLE_LOOKUP_PLUGINS": str(ROOT / "plugins/lookup")},
+        cwd=tmp_path, env=os.environ | {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections")},
         capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     assert {host for host in ("gpu1", "gpu10", "gpu11") if f'left in: {host}"' in done.stdout} == left

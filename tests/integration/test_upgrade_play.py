@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +21,7 @@ from gpu_ready.upgrade import phases
 from gpu_ready.upgrade.model import RecordedDriver
 
 from tests import packed_modules
-from tests.hostile.limits import give_plans
+from tests.hostile.limits import give_plans, project_tree
 from tests.integration import cores
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,15 +51,15 @@ def save():
 """
 MODULES = {
     "gpu_node_plan": """
-from ansible.module_utils.gpu_ready.base import records
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.facts.model import BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts
-from ansible.module_utils.gpu_ready.lifecycle import variables
-from ansible.module_utils.gpu_ready.plan import compose
-from ansible.module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
-from ansible.module_utils.gpu_ready.plan.upgrade import upgrade_status
-from ansible.module_utils.gpu_ready.system.model import OsRelease
-from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
+from ..module_utils.gpu_ready.base import records
+from ..module_utils.gpu_ready.base.host import Host
+from ..module_utils.gpu_ready.facts.model import BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts
+from ..module_utils.gpu_ready.lifecycle import variables
+from ..module_utils.gpu_ready.plan import compose
+from ..module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
+from ..module_utils.gpu_ready.plan.upgrade import upgrade_status
+from ..module_utils.gpu_ready.system.model import OsRelease
+from ..module_utils.gpu_ready.upgrade import journal as upgrade
 requested = given["nvidia_driver_version"] or state["installed"]
 journal = upgrade.read(Host(), directory + "/upgrade.json")
 driver = DriverFacts(
@@ -93,8 +92,8 @@ verify = {"ok": True, "checks": [], "not_run": []}
 module.exit_json(changed=True, row={"driver_loaded": given["digest"]}, verify=verify)
 """,
     "gpu_lease": """
-from ansible.module_utils.gpu_ready.base import lease
-from ansible.module_utils.gpu_ready.base.host import Host
+from ..module_utils.gpu_ready.base import lease
+from ..module_utils.gpu_ready.base.host import Host
 path, run = directory + "/lease.json", lease.current_run()
 try:
     if given["state"] == "taken":
@@ -110,11 +109,11 @@ except lease.LeaseError as error:
 module.exit_json(changed=False, held_by="")
 """,
     "gpu_upgrade_journal": """
-from ansible.module_utils.gpu_ready.base import records
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.upgrade import journal as upgrade
-from ansible.module_utils.gpu_ready.upgrade import phases
-from ansible.module_utils.gpu_ready.upgrade.model import RecordedDriver
+from ..module_utils.gpu_ready.base import records
+from ..module_utils.gpu_ready.base.host import Host
+from ..module_utils.gpu_ready.upgrade import journal as upgrade
+from ..module_utils.gpu_ready.upgrade import phases
+from ..module_utils.gpu_ready.upgrade.model import RecordedDriver
 recorded = records.from_json(RecordedDriver, given["driver"]) if given["driver"] else None
 journal = phases.advance(upgrade.read(Host(), directory + "/upgrade.json"), given["phase"], 100, recorded,
                           given["target"] or "", given["reason"] or "", int(given["rollout"] or 0))
@@ -125,8 +124,8 @@ module.exit_json(changed=True, journal=upgrade.to_json(journal))
 module.exit_json(changed=False, coming=[], kept=[], installers=[], files={})
 """,
     "gpu_drain_journal": """
-from ansible.module_utils.gpu_ready.base.host import Host
-from ansible.module_utils.gpu_ready.drain import journal as drain
+from ..module_utils.gpu_ready.base.host import Host
+from ..module_utils.gpu_ready.drain import journal as drain
 path = directory + "/drain.json"
 drain.remove_entries(Host(), given["remove"] or [], path)
 drain.record_entries(Host(), drain.from_json(given["record"] or {}), path)
@@ -147,19 +146,18 @@ class Fleet:
 
     def __init__(self, directory: Path, programs: Path, *names: str) -> None:
         self.directory, self.programs, self.names = directory, programs, names
-        (directory / "library").mkdir()
-        (directory / "roles").symlink_to(ROOT / "roles")
-        (directory / "plugins").symlink_to(ROOT / "plugins")
-        give_plans(directory)
-        (directory / "lookup_plugins").symlink_to(ROOT / "plugins/lookup")
-        for playbook in ("upgrade_drivers.yml", "rollback_drivers.yml"):
-            (directory / playbook).write_text((ROOT / "playbooks" / playbook).read_text())
-        settings = json.loads((ROOT / "plugins/variables/names.json").read_text())["settings"]
+        self.tree = give_plans(project_tree(directory / "tree"))
+        library = self.tree / "library"
+        library.unlink()
+        library.mkdir()
+        for path in (ROOT / "library").glob("*.py"):
+            if path.stem not in MODULES:
+                (library / path.name).symlink_to(path)
+        settings = json.loads((ROOT / "plugins/plugin_utils/variables/names.json").read_text())["settings"]
         for name, text in MODULES.items():
             listed = [*settings, "drains", "part"] if name == "gpu_node_plan" else NAMES[name].split()
             head = HEAD.replace("NAMES", repr(listed)).replace("MODULE", repr(name))
-            (directory / "library" / f"{name}.py").write_text(head + text)
-        (directory / "library/gpu_upgrade_fleet.py").symlink_to(ROOT / "library/gpu_upgrade_fleet.py")
+            (library / f"{name}.py").write_text(head + text)
         lines = []
         for name in names:
             (directory / name).mkdir()
@@ -201,15 +199,18 @@ class Fleet:
             variables += f"\ngpu_report_directory={self.directory}/reports"
         (self.directory / "hosts").write_text("\n".join(self.hosts) + variables + "\n")
         environment = os.environ | {
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_MODULE_UTILS": str(ROOT / "module_utils"),
-            "ANSIBLE_ACTION_PLUGINS": str(self.directory / "plugins/action"),
+            "ANSIBLE_CONFIG": str(self.tree / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
             "ANSIBLE_FORKS": str(forks),
         }
-        environment |= packed_modules.environment(ROOT / "plugins/callback")
+        environment |= packed_modules.environment()
         argv = [str(self.programs / "ansible-playbook"), "-i", str(self.directory / "hosts")]
-        argv += [playbook, "-e", json.dumps(output), *(["--limit", limit] if limit else [])]
+        argv += [
+            str(self.tree / "playbooks" / playbook),
+            "-e",
+            json.dumps(output),
+            *(["--limit", limit] if limit else []),
+        ]
         return subprocess.run(
             argv, cwd=self.directory, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
@@ -233,7 +234,7 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     phases.write(phases.advance(journal, "draining", 2, DRIVER, NEW, ""), str(tmp_path / "busy/upgrade.json"))
     # Its GPUs fall off the bus while the new driver is verified.
     fleet.hosts[3] += " gpu_upgrade_drain=./dead.yml"
-    (tmp_path / "dead.yml").write_text("- gpu_drain_journal:\n")
+    (tmp_path / "dead.yml").write_text("- gpu_ready.nodes.gpu_drain_journal:\n")
     fleet.set("dead", red=[NEW], loses_gpu=True)
     done = fleet.run(
         gpu_upgrade_canaries="first",
@@ -266,10 +267,7 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
 def test_a_host_for_which_a_file_with_tasks_is_missing_has_failed(tmp_path: Path, missing: str, phase: str) -> None:
     """As after `git checkout` during a rollout. Ansible ends with 0 where it rescues such a host."""
     fleet = Fleet(tmp_path, Path(sys.executable).parent, "one")
-    (tmp_path / "roles").unlink()
-    shutil.copytree(ROOT / "roles", tmp_path / "roles")
-    (tmp_path / "playbooks").symlink_to(ROOT / "playbooks")
-    (tmp_path / "roles/gpu_upgrade/tasks" / missing).unlink()
+    (fleet.tree / "roles/gpu_upgrade/tasks" / missing).unlink()
     done = fleet.run()
     assert done.returncode == 2, done.stdout
     assert fleet.journal("one")["phase"] == phase
@@ -424,7 +422,7 @@ def test_a_host_on_which_another_run_works_or_worked_is_left_out(tmp_path: Path,
     states = fleet.calls("first", "gpu_lease")
     assert states == ["taken", "released", "taken", "extended", "extended", "released"], states
 
-    (tmp_path / "drain.yml").write_text("- gpu_drain_journal:\n")
+    (tmp_path / "drain.yml").write_text("- gpu_ready.nodes.gpu_drain_journal:\n")
     repeated = fleet.run(gpu_upgrade_batches=["100%"], gpu_ready_take_over=True, gpu_upgrade_soak=1)
     assert repeated.returncode == 0 and {fleet.installed(name) for name in fleet.names} == {NEW}, repeated.stdout[
         -4000:

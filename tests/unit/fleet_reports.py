@@ -1,17 +1,13 @@
-"""Reports of made-up fleets for tests of their formats, and the modules of plugins/fleet_report."""
+"""Reports of made-up fleets for tests of their formats, ."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import model
+
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("gpu_ready_report_action", ROOT / "plugins/report_action.py")
-assert SPEC is not None and SPEC.loader is not None
-action = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(action)
-model, page, metrics, junit, store = map(action.load, ("model", "page", "metrics", "junit", "store"))
 TIME = "2026-11-21T02:12:00Z"
 ROW = {
     "distribution": "Debian 12", "gpus": "8x NVIDIA H100 80GB HBM3", "driver_desired": "580", "driver_installed": "580.95.05",

@@ -171,7 +171,7 @@ def run_playbook(
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables, "children": groups or {}}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
-    environment |= packed_modules.environment(root / "plugins/callback")
+    environment |= packed_modules.environment()
     try:
         return subprocess.run(
             [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],

@@ -1,9 +1,8 @@
-"""What the action plugin of the modules accepts of a host's answer (plugins/answers.py), and what a wrong one does."""
+"""What the action plugin of the modules accepts of a host's answer (plugins/action/gpu_host_module.py), and what a wrong one does."""
 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module as answers
 from gpu_ready.base import records
 from gpu_ready.catalog import model as catalog
 from gpu_ready.drain.journal import DockerDrain, KubernetesDrain, SlurmDrain, TasksDrain
@@ -39,15 +39,10 @@ from tests.hostile.scenes import plan, scenes
 from tests.unit import goldens
 from tests.unit.hosts import A100, bare, carried_out, having
 from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, run_playbook
-from tests.unit.test_answers import FILES, TASKS
+from tests.unit.test_answers import FILES, TASKS, short
 
 ROOT = Path(__file__).resolve().parents[2]
-ACTIONS = ROOT / "plugins/action"
-SPEC = importlib.util.spec_from_file_location("gpu_ready_answers", ROOT / "plugins/answers.py")
-assert SPEC is not None and SPEC.loader is not None
-answers = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(answers)
-OWN_PLUGINS = {"gpu_node_plan": "plugins/plan_action.py", "gpu_report": "plugins/report_action.py"}
+OWN_PLUGINS = {"gpu_node_plan", "gpu_report"}
 """Modules of which the control node does a part, or all."""
 ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"}
 PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
@@ -62,8 +57,10 @@ def returned(module: str) -> dict[str, Any]:
 def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:
     modules = {path.stem for path in (ROOT / "library").glob("*.py")}
     assert set(answers.ANSWERS) == modules - ON_THE_CONTROL_NODE
-    expected = dict.fromkeys(answers.ANSWERS, "plugins/answers.py") | OWN_PLUGINS
-    assert {path.stem: str(path.resolve().relative_to(ROOT)) for path in ACTIONS.glob("*.py")} == expected
+    routed = yaml_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
+    shared = {"action_plugin": "gpu_ready.nodes.gpu_host_module"}
+    assert routed == dict.fromkeys(set(answers.ANSWERS) - OWN_PLUGINS, shared)
+    assert {path.stem for path in (ROOT / "plugins/action").glob("*.py")} == OWN_PLUGINS | {"gpu_host_module"}
 
 
 RECORDS: dict[tuple[str, ...], Any] = {
@@ -89,7 +86,7 @@ ELSEWHERE: dict[str, list[tuple[str, str]]] = {
     "gpu_files": [("base/managed_files.py", "converge")],
     "gpu_kernel_module": [("driver/live_reload.py", "change_modules")],
     "gpu_monitoring": [("lifecycle/monitoring.py", "install"), ("lifecycle/monitoring.py", "remove")],
-    "gpu_node_plan": [("lifecycle/decide.py", "plan_json"), ("../../plugins/plan_action.py", "ask_host")],
+    "gpu_node_plan": [("lifecycle/decide.py", "plan_json"), ("../../plugins/action/gpu_node_plan.py", "ask_host")],
     "gpu_packages": [("packaging/install.py", "converge")],
     "gpu_repository": [("packaging/repositories.py", "configure")],
     "gpu_revert": [("lifecycle/revert.py", "revert")],
@@ -234,7 +231,7 @@ def registered_modules() -> dict[str, set[str]]:
     """The modules of hosts by the variables that tasks register."""
     found: dict[str, set[str]] = {}
     for _, task in TASKS:
-        module = next((key for key in task if key in answers.ANSWERS), None)
+        module = next((name for name in map(short, task) if name in answers.ANSWERS), None)
         if module and "register" in task:
             found.setdefault(task["register"], set()).add(module)
     return found
@@ -573,7 +570,7 @@ PLAY = """\
   gather_facts: false
   tasks:
     - name: Plan
-      gpu_node_plan:
+      gpu_ready.nodes.gpu_node_plan:
       register: planned
     - name: Ask Ansible's own module
       ansible.builtin.ping:
@@ -680,8 +677,8 @@ def test_a_flood_below_the_limits_leaves_the_screen_readable(tmp_path: Path) -> 
     hosts = {name: make_liar(tmp_path, name, one) for name, one in answers_of.items()}
     play = tmp_path / "play.yml"
     play.write_text(
-        "- hosts: 'all:!large'\n  gather_facts: false\n  tasks: [{gpu_node_plan: {}}]\n"
-        "- hosts: large\n  gather_facts: false\n  tasks: [{gpu_files: {files: []}}]\n"
+        "- hosts: 'all:!large'\n  gather_facts: false\n  tasks: [{gpu_ready.nodes.gpu_node_plan: {}}]\n"
+        "- hosts: large\n  gather_facts: false\n  tasks: [{gpu_ready.nodes.gpu_files: {files: []}}]\n"
     )
     done = run_playbook(tmp_path, play, hosts, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default")
     text = done.stdout + done.stderr

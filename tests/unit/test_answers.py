@@ -55,7 +55,7 @@ USED_OF_ANSIBLE = {
     "gpu_ready_found": "raw: a text for gpu_python, which runs on the control node as a pure function (AS_DATA)",
     "gpu_ready_tried": "raw: the same",
 }
-"""Answers of Ansible's own modules, which plugins/answers.py does not check: the module, what is used, why it is harmless.
+"""Answers of Ansible's own modules, which plugins/action/gpu_host_module.py does not check: the module, what is used, why it is harmless.
 Each of these modules is attacked in the campaign over hostile hosts."""
 CHECKED = {
     "__gpu_upgrade_earlier": "the operator's path with another version in its name, which must be digits and dots",
@@ -159,7 +159,7 @@ def test_no_host_selects_kubectl_or_its_credentials() -> None:
             if value == f"{{{{ __gpu_kubernetes_{option} }}}}":
                 # Of the whole run: the operator's variable, read from a host that has it.
                 (value,) = [one[value[3:-3]] for one in ROLE_VARIABLES if value[3:-3] in one]
-                assert value == f"{{{{ lookup(__gpu_kubernetes_setting, 'gpu_kubernetes_{option}') }}}}"
+                assert value == f"{{{{ lookup('gpu_ready.nodes.gpu_ready_setting', 'gpu_kubernetes_{option}') }}}}"
             else:
                 assert value in [f"{{{{ {name} }}}}" for name in names], values
     assert not {f"gpu_{role}_{option}" for role in ("kubernetes", "drain_kubernetes") for option in options} & answers

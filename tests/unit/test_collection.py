@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ DOCUMENTED = {
     "role": ROLES,
 }
 TRAVEL = ("docs", "library", "meta", "module_utils", "playbooks", "plugins", "roles")
-"""Directories of which everything belongs to the collection, except playbooks/: the links that galaxy.yml names."""
+"""Directories of which everything belongs to the collection, except the link playbooks/collections."""
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 
@@ -95,8 +96,8 @@ def test_the_same_commit_gives_the_same_bytes(archive: Path, tmp_path: Path) -> 
 
 def test_everything_that_runs_travels_and_nothing_that_git_does_not_track(archive: Path, installed: Path) -> None:
     tracked = set(filter(None, build_collection.run("git", "ls-files", "-z").split("\0")))
-    left = {f"playbooks/{name}" for name in ("action_plugins", "callback_plugins", "library", "module_utils", "roles")}
-    expected = {name for name in tracked if name.startswith(TRAVEL) and name not in left and (ROOT / name).exists()}
+    left = "playbooks/collections"
+    expected = {name for name in tracked if name.startswith(TRAVEL) and name != left and (ROOT / name).exists()}
     found = set(files_below(tree_of(installed)))
     assert expected <= found
     assert found - {"FILES.json", "MANIFEST.json"} <= tracked
@@ -139,7 +140,6 @@ def test_the_metadata_agrees_with_the_project() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=lambda path: path.stem)
 def test_a_module_imports_its_own_module_utils(path: Path) -> None:
-    # ansible.module_utils.gpu_ready exists in a checkout only; ..module_utils is what belongs to the module in both.
     imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
     assert not [node.module for node in imports if (node.module or "").startswith("ansible.module_utils.gpu_ready")]
     own = [node.module or "" for node in imports if node.level]
@@ -231,29 +231,17 @@ def test_site_checks_answers_and_ends_with_its_report_in_the_working_directory(
 
 
 LARGE = ["gpu_node_plan", "gpu_uninstall", "gpu_upgrade_fleet", "gpu_verify"]
-BUILD = """
-import io, sys, zipfile
-from ansible.plugins import loader
-from pathlib import Path
-from tools import payload
-loader.init_plugin_loader([sys.argv[1]])
-modules = Path(sys.argv[1], "ansible_collections/gpu_ready/nodes/plugins/modules")
-for name in sys.argv[2:]:
-    print(name, *zipfile.ZipFile(io.BytesIO(payload.build_wrapper(name, modules).archive)).namelist())
-"""
 
 
-def test_modules_are_sent_with_all_they_import(installed: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", BUILD, str(installed), *LARGE],
-        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
-    sent = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+def test_modules_are_sent_with_all_they_import(installed: Path, tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "tools.payload", *LARGE, "--archives", str(tmp_path)]
+    program += ["--collections", str(installed)]
+    subprocess.run(program, cwd=ROOT, capture_output=True, check=True, timeout=300)
     prefix = "ansible_collections/gpu_ready/nodes/plugins/module_utils/"
     for module in LARGE:
+        sent = zipfile.ZipFile(tmp_path / f"{module}.zip").namelist()
         expected = {str(path.relative_to(ROOT / "module_utils")) for path in payload.import_closure(module).values()}
-        assert expected <= {name.removeprefix(prefix) for name in sent[module] if name.startswith(prefix)}, module
-        assert not [name for name in sent[module] if name.startswith("ansible/module_utils/gpu_ready")], module
+        assert expected <= {name.removeprefix(prefix) for name in sent if name.startswith(prefix)}, module
 
 
 def test_a_module_of_the_collection_really_runs(installed: Path, tmp_path: Path) -> None:
@@ -270,12 +258,13 @@ def tasks_of(value: Any) -> Iterator[dict[str, Any]]:
                 yield from tasks_of(entry.get(key))
 
 
-def test_own_modules_and_roles_are_named_without_a_collection() -> None:
-    """The names that Ansible looks up in library/ and roles/ of a checkout, and in the collection of the playbook or role."""
-    files = [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").rglob("*.yml")]
-    used = {key for path in files for task in tasks_of(yaml_load(path.read_text())) for key in task}
-    own = {key for key in used if key.rpartition(".")[2] in MODULES}
-    assert own and all("." not in key for key in own)
+def test_own_modules_and_roles_are_named_with_the_collection() -> None:
+    """A short name is looked up in configured directories and beside the playbook, where another project may have one."""
+    files = [*(ROOT / "roles").rglob("tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")]
+    tasks = [task for path in files for task in tasks_of(yaml_load(path.read_text()))]
+    own = {key for task in tasks for key in task if key.rpartition(".")[2] in MODULES}
+    roles = {task[key]["name"] for task in tasks for key in task if key.endswith((".include_role", ".import_role"))}
+    assert own and roles and {name for name in own | roles if not name.startswith(f"{NAME}.")} == set()
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -1,19 +1,14 @@
 """Three hosts that cannot be reached for three reasons get three remedies."""
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils import connection_failures as failures
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("connection_failures", ROOT / "plugins/connection_failures.py")
-assert SPEC is not None and SPEC.loader is not None
-failures = importlib.util.module_from_spec(SPEC)
-sys.modules[SPEC.name] = failures
-SPEC.loader.exec_module(failures)
 VIA = "Failed to connect to the host via ssh: "
 SENT = 'Data could not be sent to remote host "10.9.0.7". Make sure this host can be reached over ssh: '
 

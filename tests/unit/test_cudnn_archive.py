@@ -1,7 +1,6 @@
 """Placing, repairing, replacing and removing cuDNN, from the test's own HTTP server."""
 
 import hashlib
-import importlib.util
 import io
 import json
 import shutil
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_cudnn_archive
 from gpu_ready.base import files
 from gpu_ready.base.download import DownloadLimits
 from gpu_ready.base.errors import GpuReadyError
@@ -365,22 +365,8 @@ def test_a_toolkit_without_directories_is_reported(site: Site, node: Node) -> No
     assert site.asked == []
 
 
-def load_module() -> Any:
-    pytest.importorskip("ansible")
-    import ansible.module_utils
-
-    ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
-    spec = importlib.util.spec_from_file_location(
-        "ansible.modules.gpu_cudnn_archive", ROOT / "library/gpu_cudnn_archive.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_module_downloads_only_what_is_missing(site: Site, node: Node) -> None:
-    module = load_module()
+    module = gpu_cudnn_archive
     site.archive("9.10.2.21", pack(members("9.10.2.21")))
     params = {
         "installs": [dict(node.install(site)._asdict())],
@@ -620,7 +606,7 @@ def test_the_manifest_has_the_files_at_every_moment_of_an_upgrade(
 
 
 def test_the_copy_of_an_archive_is_removed_after_use(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load_module()
+    module = gpu_cudnn_archive
     install = given(node, OLD)
     params = {
         "installs": [{"cuda": "12.9", "cuda_path": str(node.path), "origin": install.origin}],

@@ -16,7 +16,7 @@ from tests.unit.test_time_limits import tasks_of
 
 FILES = [
     path
-    for pattern in ("roles/*/tasks/*.yml", "roles/*/handlers/*.yml", "playbooks/*.yml", "playbooks/tasks/*.yml")
+    for pattern in ("roles/*/tasks/*.yml", "roles/*/handlers/*.yml", "playbooks/*.yml")
     for path in sorted(ROOT.glob(pattern))
 ]
 NOW = "now().timestamp() | int"
@@ -88,8 +88,8 @@ def test_what_is_repeated_has_a_deadline(path: Path) -> None:
 
 def test_one_attempt_to_take_a_lease_has_a_limit_in_upgrades_too() -> None:
     """The limit of their plays is four hours, for what takes long."""
-    tasks = list(tasks_of_file((ROOT / "playbooks/tasks/take_lease.yml").read_text()))
-    assert [task["timeout"] for task in tasks if "gpu_lease" in task] == [LONGEST_S]
+    tasks = list(tasks_of_file((ROOT / "roles/gpu_ready/tasks/take_lease.yml").read_text()))
+    assert [task["timeout"] for task in tasks if "gpu_ready.nodes.gpu_lease" in task] == [LONGEST_S]
 
 
 def test_files_that_continue_a_wait_are_found() -> None:
@@ -101,7 +101,7 @@ def test_files_that_continue_a_wait_are_found() -> None:
 def shortened(tree: Path, seconds: int) -> Path:
     """Make a copy of the project whose waits end after this time."""
     project_tree(tree)
-    for path in (*tree.glob("playbooks/tasks/*.yml"), *tree.glob("roles/*/tasks/*.yml")):
+    for path in tree.glob("roles/*/tasks/*.yml"):
         text = re.sub(re.escape(NOW) + r" \+ \d+ }}", f"{NOW} + {seconds} }}}}", path.read_text())
         path.write_text(text.replace("delay: 10", "delay: 1"))
     return tree
@@ -155,7 +155,7 @@ def test_a_service_that_never_answers_fails_at_the_deadline(
     tasks = yaml_load((tree / "roles" / path).read_text())
     del tasks[0]  # the module that writes the files
     for task in tasks_of(tasks):
-        assert not task.get("rescue") or "gpu_service_failure" in task["rescue"][0]
+        assert not task.get("rescue") or "gpu_ready.nodes.gpu_service_failure" in task["rescue"][0]
     play = [{"hosts": "all", "gather_facts": False, "tasks": tasks, "vars": {"gpu_plan_result": {"todo": todo}}}]
     (tree / "playbooks/wait.yml").write_text(repr(play))
     service = {"gpu_service_failure": {"failed": True, "msg": "containerd does not run"}}

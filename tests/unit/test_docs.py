@@ -96,7 +96,7 @@ def known_names() -> set[str]:
         "playbooks/*.yml",
         "deploy/**/*.yml",
         "module_utils/gpu_ready/**/*.py",
-        "plugins/fleet_report/*.py",
+        "plugins/plugin_utils/fleet_report/*.py",
     )
     return names | {
         word for place in places for path in ROOT.glob(place) for word in NAME.findall(path.read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ EXAMPLES = [*ROOT.glob("inventory/**/*.yml"), *ROOT.glob("deploy/**/*.example")]
 
 
 def test_names_that_look_like_variables_exist() -> None:
-    foreign = json.loads((ROOT / "plugins/variables/names.json").read_text(encoding="utf-8"))["foreign"]
+    foreign = json.loads((ROOT / "plugins/plugin_utils/variables/names.json").read_text(encoding="utf-8"))["foreign"]
     known = known_names() | NO_VARIABLES | set(foreign) | {"nvidia_driver_brnach"}
     named = {page: set(NAME.findall(page.read_text(encoding="utf-8"))) for page in [*PAGES, *EXAMPLES]}
     assert {name_of(page): sorted(names - known) for page, names in named.items() if names - known} == {}

@@ -112,9 +112,8 @@ def test_a_wait_that_a_host_never_ends_ends(
             "__gpu_drain_ends": int(time.time()) + left_s,
         }
     done = run_playbook(
-        tmp_path, tmp_path / "drain.yml", hosts, "-e", f"entry={entry}",
-        ANSIBLE_ROLES_PATH=str(ROOT / "roles"), ANSIBLE_STDOUT_CALLBACK="default",
-    )  # fmt: skip
+        tmp_path, tmp_path / "drain.yml", hosts, "-e", f"entry={entry}", ANSIBLE_STDOUT_CALLBACK="default"
+    )
     assert done.returncode == 2, done.stdout
     for name in hosts:
         assert calls(tmp_path, name).count("gpu_drain_" + name.partition("-")[2]) == asked, done.stdout

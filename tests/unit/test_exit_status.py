@@ -50,7 +50,7 @@ NO_PYTHON = "sys.exit('python3: not found')"
 def test_a_host_fails_for_which_a_file_with_tasks_is_missing(tmp_path: Path, first: list[Any]) -> None:
     """Ansible ends with 0 where a rescue follows an include that failed (plugins/strategy/linear.py, core 2.19)."""
     tree = give_plans(project_tree(tmp_path / "tree"))
-    (tree / "playbooks/tasks/execute_plan.yml").unlink()
+    (tree / "roles/gpu_ready/tasks/execute_plan.yml").unlink()
     ready = READY | {"todo": {"docker_engine.install": {"packages": []}}}
     n1 = make_liar(tmp_path, "n1", {"gpu_node_plan": [*first, ready], "gpu_python": TRUTHFUL})
     # An extra variable, so that the Python that is found on this machine is not used.

@@ -89,7 +89,7 @@ def test_no_program_is_run_on_this_machine(tmp_path: Path, capsys: Any, monkeypa
 
 
 def test_every_public_variable_is_known(release: str, capsys: Any) -> None:
-    names = json.loads((ROOT / "plugins/variables/names.json").read_text())
+    names = json.loads((ROOT / "plugins/plugin_utils/variables/names.json").read_text())
     public = {*names["settings"], *names["rules"]}
     assert public == set(re.findall(r'<a id="(\w+)"', (ROOT / "docs/variables.md").read_text()))
     for name in sorted(public):

@@ -14,10 +14,19 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_report as action
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import (
+    as_json,
+    junit,
+    metrics,
+    model,
+    page,
+    store,
+)
 
 from tests.grid import sampled
 from tests.unit import chromium, fleet_reports
-from tests.unit.fleet_reports import FLEETS, ROW, STEPS, TIME, action, columns, junit, metrics, model, page, site, store
+from tests.unit.fleet_reports import FLEETS, ROW, STEPS, TIME, columns, site
 from tests.unit.lying_host import make_liar, run_playbook
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'`&amp;{{ 7*7 }}{% raw %}\x1b]0;x\x07\x9b\u202e\u2066\u200b\ud800\x00]]>\\n"
@@ -131,7 +140,7 @@ def test_steps_before_the_failed_one_are_done() -> None:
 
 
 def test_the_json_of_a_rollout_has_the_turn_of_each_host() -> None:
-    found = json.loads(action.load("as_json").as_json(fleet_reports.upgrade()))["hosts"]["gpu-node-0006"]
+    found = json.loads(as_json.as_json(fleet_reports.upgrade()))["hosts"]["gpu-node-0006"]
     assert (found["state"], found["from"], found["to"], found["seconds_unavailable"]) == ("rolled_back", "580.95.05", "595.91.07", 66)  # fmt: skip
     assert found["ended"] - found["began"] == 134
     assert (found["why"], found["remedy"]) == (
@@ -316,7 +325,7 @@ def test_site_writes_every_format(tmp_path: Path) -> None:
 @pytest.mark.host_io
 def test_a_wrong_format_and_an_unwritable_directory_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [gpu_report]}\n")
+    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [gpu_ready.nodes.gpu_report]}\n")
     for variables, status, message in (
         (
             {"gpu_report_formats": ["pdf"]},
@@ -346,7 +355,7 @@ def test_a_wrong_format_and_an_unwritable_directory_are_named(tmp_path: Path) ->
 def test_a_table_refers_to_a_file_only_if_that_file_was_written(
     tmp_path: Path, arguments: list[str], file: str
 ) -> None:
-    play = {"hosts": "all", "gather_facts": False, "roles": ["gpu_report"]}
+    play = {"hosts": "all", "gather_facts": False, "roles": ["gpu_ready.nodes.gpu_report"]}
     (tmp_path / "play.yml").write_text(json.dumps([play]))
     hosts = {
         f"w{number}": {"gpu_ready_failure": {"step": "Install", "message": "x" * number}} for number in range(1, 61)

@@ -1,6 +1,7 @@
 """What every module and every role promises about its options, kept equal in all places."""
 
 import ast
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ def constants(path: Path) -> dict[str, Any]:
 
 def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return the module's argument spec as its main() hands it to AnsibleModule."""
-    import ansible.module_utils
     import ansible.module_utils.basic
 
     seen: list[dict[str, Any]] = []
@@ -38,13 +38,10 @@ def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
         seen.append(dict(zip(("argument_spec",), words, strict=False)) | keywords)
         raise Seen
 
-    monkeypatch.setattr(ansible.module_utils, "__path__", [*ansible.module_utils.__path__, str(ROOT / "module_utils")])
     monkeypatch.setattr(ansible.module_utils.basic, "AnsibleModule", module)
-    # Modules import ..module_utils, which is Ansible's own in a checkout, and the collection's in a collection.
-    scope: dict[str, Any] = {"__name__": path.stem, "__package__": "ansible.modules", "__file__": str(path)}
-    exec(compile(path.read_text(), str(path), "exec"), scope)
+    loaded = importlib.import_module(f"ansible_collections.gpu_ready.nodes.plugins.modules.{path.stem}")
     with pytest.raises(Seen):
-        scope["main"]()
+        loaded.main()
     assert seen[0]["supports_check_mode"] is True
     return dict(seen[0]["argument_spec"])
 
@@ -72,7 +69,7 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
     parts = [*documentation["attributes"].values(), *(documentation.get("options") or {}).values()]
     known = {"support", "description", "type", "elements", "default", "choices", "required", "suboptions"}
     assert [sorted(set(part) - known) for part in parts if set(part) - known] == []
-    assert any(path.stem in task for task in yaml_load(texts["EXAMPLES"]))
+    assert any(f"gpu_ready.nodes.{path.stem}" in task for task in yaml_load(texts["EXAMPLES"]))
     yaml_load(texts["RETURN"])
 
 

@@ -1,10 +1,8 @@
 """After a run that is not green comes one command that can be typed."""
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import commands, model
 
-from tests.unit.fleet_reports import action
-
-commands = action.load("commands")
 SITE, AUDIT, FLEET = "site.yml", "playbooks/audit.yml", ["gpu_hosts"]
 
 
@@ -64,7 +62,6 @@ def test_the_next_command(
     ],
 )
 def test_drift_with_a_remedy_of_its_own_is_none_for_site_yml(state: str, message: str, why: str, expected: str) -> None:
-    model = action.load("model")
     checks = (model.Check("gpus", False, "", "", why), model.Check("docker", True, "", "", "Remedy: nothing"))
     assert commands.state_of(model.Host("a", state, False, model.Advice(message), checks=checks)) == expected
     command = commands.next_command("audit", {"a": expected}, 2, AUDIT, FLEET, False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.grid import CAMPAIGN
-from tests.unit.lying_host import ROOT, calls, loot, make_liar, run_playbook
+from tests.unit.lying_host import calls, loot, make_liar, run_playbook
 
 SECRET = "the private key of the operator"
 GIVEN = "the installer of the operator"
@@ -103,7 +103,7 @@ ROLLBACK = """\
     gpu_plan_result: {todo: {}}
     gpu_upgrade_planned: {from: "{{ version }}", installer: {}}
   tasks:
-    - ansible.builtin.include_role: {name: gpu_upgrade, tasks_from: installers}
+    - ansible.builtin.include_role: {name: gpu_ready.nodes.gpu_upgrade, tasks_from: installers}
 """
 
 
@@ -126,7 +126,7 @@ def test_the_installer_for_a_rollback_is_beside_the_new_one(tmp_path: Path) -> N
         | {"nvidia_driver_runfile": new, "version": version}
         for name, (version, files) in asked.items()
     }
-    done = run_playbook(tmp_path, tmp_path / "stage.yml", hosts, ANSIBLE_ROLES_PATH=str(ROOT / "roles"))
+    done = run_playbook(tmp_path, tmp_path / "stage.yml", hosts)
     assert "installer 595.71.05" in loot(tmp_path, "honest") and "installer 580.95.05" in loot(tmp_path, "honest"), (
         done.stdout
     )

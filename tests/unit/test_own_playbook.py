@@ -59,7 +59,10 @@ REBOOT = {
     }
 }
 RELOAD = {"nvidia_driver.activate": {**REBOOT["nvidia_driver.activate"], "action": "reload"}}
-EXPORT = {"roles": ["nvidia_driver"], "post_tasks": [{"debug": {"msg": "exported {{ gpu_ready_reboot_required }}"}}]}
+EXPORT = {
+    "roles": ["gpu_ready.nodes.nvidia_driver"],
+    "post_tasks": [{"debug": {"msg": "exported {{ gpu_ready_reboot_required }}"}}],
+}
 REBOOTS: dict[str, tuple[list[dict[str, Any]], list[bool]]] = {
     "reboot": ([planned(REBOOT, "reboot")], [True]),
     "reload": ([planned(RELOAD, "reload")], [False]),
@@ -72,23 +75,23 @@ Plays = dict[str, tuple[list[dict[str, Any]], Any]]
 """The plays of a site and what their host answers, by the name of the case."""
 PLAYS: Plays = {
     "parts": (
-        [{"roles": ["nvidia_driver", "docker_engine"]}],
+        [{"roles": ["gpu_ready.nodes.nvidia_driver", "gpu_ready.nodes.docker_engine"]}],
         [planned(REMOVE | HEADERS), planned(REPOSITORY)],
     ),
-    "nothing to do": ([{"roles": ["docker_engine", "gpu_verify"]}], planned({})),
-    "twice": ([{"roles": ["docker_engine"]}] * 2, [planned(REPOSITORY), planned({})]),
+    "nothing to do": ([{"roles": ["gpu_ready.nodes.docker_engine", "gpu_ready.nodes.gpu_verify"]}], planned({})),
+    "twice": ([{"roles": ["gpu_ready.nodes.docker_engine"]}] * 2, [planned(REPOSITORY), planned({})]),
     "variables": (
         [
-            {"roles": [{"role": "docker_engine", "vars": VERSION}]},
-            {"tasks": [{"include_role": {"name": "docker_engine"}, "vars": VERSION}]},
-            {"tasks": [{"import_role": {"name": "docker_engine"}, "vars": VERSION}]},
-            {"roles": ["gpu_verify"]},
+            {"roles": [{"role": "gpu_ready.nodes.docker_engine", "vars": VERSION}]},
+            {"tasks": [{"include_role": {"name": "gpu_ready.nodes.docker_engine"}, "vars": VERSION}]},
+            {"tasks": [{"import_role": {"name": "gpu_ready.nodes.docker_engine"}, "vars": VERSION}]},
+            {"roles": ["gpu_ready.nodes.gpu_verify"]},
         ],
         ASKED.format(json.dumps(NOTHING_TO_DO["gpu_node_plan"])),
     ),
     **{name: ([EXPORT] * len(plans), plans) for name, (plans, _) in REBOOTS.items()},
     # The last one: Ansible ends a run in which all hosts of a play have failed.
-    "refused": ([{"roles": ["docker_engine"]}], refused("docker is not offered")),
+    "refused": ([{"roles": ["gpu_ready.nodes.docker_engine"]}], refused("docker is not offered")),
 }
 
 
@@ -168,7 +171,7 @@ def test_variables_of_a_role_count_however_it_is_used(ran: dict[str, Ran], direc
 
 
 def test_check_mode_shows_the_plan_and_executes_nothing(tmp_path: Path) -> None:
-    case: Plays = {"check": ([{"roles": ["nvidia_driver"]}], planned(REMOVE, "reboot"))}
+    case: Plays = {"check": ([{"roles": ["gpu_ready.nodes.nvidia_driver"]}], planned(REMOVE, "reboot"))}
     found = own(tmp_path, case, "--check")["check"]
     assert found.failed == 0 and "nvidia_driver.remove_packages: because" in found.text, found.text
     assert "gpu_packages" not in found.calls

@@ -1,10 +1,9 @@
-"""The plan of a host on the control node (plugins/plan_action.py): which facts it accepts, and what wrong ones do."""
+"""The plan of a host on the control node (plugins/action/gpu_node_plan.py): which facts it accepts, and what wrong ones do."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import importlib.util
 import json
 import re
 import shutil
@@ -14,23 +13,24 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module as answers
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_node_plan as plan_action
+from gpu_ready.base.errors import GpuReadyError
+from gpu_ready.lifecycle import decide
+from gpu_ready.lifecycle.variables import parse_settings
 
 from tests.grid import sampled
 from tests.hostile.limits import impatient_tree
 from tests.unit.hosts import T4, bare
 from tests.unit.lying_host import NOTHING_TO_DO, READY, ROOT, TRUTHFUL, calls, collected, make_liar, run_playbook
 
-SPEC = importlib.util.spec_from_file_location("gpu_ready_plan_action", ROOT / "plugins/plan_action.py")
-assert SPEC is not None and SPEC.loader is not None
-plan_action = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(plan_action)
 HONEST: dict[str, Any] = json.loads(json.dumps(collected(bare(T4))))
 PLAY = """\
 - hosts: all
   gather_facts: false
   tasks:
     - name: Plan
-      gpu_node_plan:
+      gpu_ready.nodes.gpu_node_plan:
         {options}
       register: planned
     - name: Show
@@ -104,7 +104,7 @@ def test_honest_facts_are_read_as_they_were_collected() -> None:
     ],
 )
 def test_facts_of_another_form_are_refused(path: str, value: Any, what: str) -> None:
-    with pytest.raises(plan_action.ANSWERS.WrongAnswer, match=re.escape(what)):
+    with pytest.raises(answers.WrongAnswer, match=re.escape(what)):
         plan_action.read_facts(changed(path, value))
 
 
@@ -132,15 +132,15 @@ CASES = [
 @pytest.mark.parametrize(("name", "path", "value"), sampled(CASES, 12))
 def test_typed_but_wrong_facts_are_planned_or_refused_by_their_field(name: str, path: str, value: Any) -> None:
     facts = changed(path, value, FULL if name == "with more" else {})
-    settings, _ = plan_action.VARIABLES.parse_settings({})
+    settings, _ = parse_settings({})
     try:
-        plan_action.DECIDE.plan_json(plan_action.read_facts(facts), settings)
-    except (plan_action.ANSWERS.WrongAnswer, plan_action.ERRORS.GpuReadyError) as error:
+        decide.plan_json(plan_action.read_facts(facts), settings)
+    except (answers.WrongAnswer, GpuReadyError) as error:
         assert "\n" not in str(error)
 
 
 def test_a_message_quotes_little_of_wrong_facts_and_no_control_characters() -> None:
-    with pytest.raises(plan_action.ANSWERS.WrongAnswer) as error:
+    with pytest.raises(answers.WrongAnswer) as error:
         plan_action.read_facts(changed("drained", "\x1b]0;x\x07" + "x" * 100_000))
     assert len(str(error.value)) <= plan_action.QUOTED and "\x1b" not in str(error.value)
 
@@ -254,9 +254,7 @@ def test_the_time_limit_of_the_task_holds_for_the_planner_too(tmp_path: Path) ->
     """It interrupts the process that plans, wherever it is."""
     tree = impatient_tree(tmp_path / "tree", 20)
     (tree / "module_utils").unlink()
-    (tree / "plugins").unlink()
-    for name in ("module_utils", "plugins"):
-        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "module_utils", tree / "module_utils", ignore=shutil.ignore_patterns("__pycache__"))
     compose = tree / "module_utils/gpu_ready/plan/compose.py"
     text = compose.read_text()
     begin = "    settings = parts.part_settings(settings, facts, part)\n"
@@ -271,8 +269,8 @@ def test_the_time_limit_of_the_task_holds_for_the_planner_too(tmp_path: Path) ->
 
 
 def test_a_process_that_takes_more_processor_time_than_allowed_is_stopped() -> None:
-    exceeded = pytest.raises(plan_action.ANSWERS.LimitExceeded, match="more than 1 seconds of processor time")
-    with exceeded, plan_action.ANSWERS.process_limits(seconds=1.0):
+    exceeded = pytest.raises(answers.LimitExceeded, match="more than 1 seconds of processor time")
+    with exceeded, answers.process_limits(seconds=1.0):
         while True:
             pass
     assert plan_action.ActionModule.seconds == plan_action.SECONDS

@@ -1,6 +1,5 @@
 """The progress of a run on the screen: the state machine, and the plugin on a terminal, in a pipe, and put aside."""
 
-import importlib.util
 import json
 import os
 import pty
@@ -12,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.callback import gpu_ready_progress as plugin
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress import lines
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.screen import Screen
 
 from tests.grid import sampled
 from tests.unit.lying_host import make_liar, run_playbook
@@ -19,11 +21,7 @@ from tests.unit.test_own_playbook import REPOSITORY, planned, refused
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "plugins/callback/gpu_ready_progress.py"
-SPEC = importlib.util.spec_from_file_location("gpu_ready_progress", FILE)
-assert SPEC and SPEC.loader
-plugin: Any = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(plugin)
-GOOD, BAD = plugin.LINES.GOOD, plugin.LINES.BAD
+GOOD, BAD = lines.GOOD, lines.BAD
 
 
 class Clock:
@@ -43,7 +41,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def progress(clock: Clock) -> Any:
-    return plugin.LINES.Progress(clock)
+    return lines.Progress(clock)
 
 
 def hosts(count: int, first: int = 1) -> list[str]:
@@ -231,7 +229,7 @@ def test_an_empty_play_says_nothing(progress: Any) -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (59.9, "59 s"), (60, "1 min"), (3660, "1 h 1 min")])
 def test_spans(seconds: float, words: str) -> None:
-    assert plugin.LINES.span(seconds) == words
+    assert lines.span(seconds) == words
 
 
 UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "seconds_unavailable": 12, "reason": ""}
@@ -498,7 +496,7 @@ def test_messages_of_the_table_are_not_repeated(site: Path) -> None:
 
 def test_hosts_that_fail_alike_are_one_line() -> None:
     """The first at once, the others when the next task begins; a name and an address in the reason make no difference."""
-    failures = plugin.LINES.Failures()
+    failures = lines.Failures()
     reason = "connect to host 10.0.0.{0} port 22 (fe80::{0}): refused. ansible {1} -m ping"
     assert staying(failures.add("n001", "failed at 'Look'", reason.format(1, "n001"))) == [
         "  n001 failed at 'Look': connect to host 10.0.0.1 port 22 (fe80::1): refused. ansible n001 -m ping"
@@ -544,7 +542,7 @@ def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> 
 
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:
     shown: list[str] = []
-    screen = plugin.SCREEN.Screen(lambda text, color=None: shown.append(text), False, clock)
+    screen = Screen(lambda text, color=None: shown.append(text), False, clock)
     screen.show_lines(progress.batch_starts("Roll", hosts(2), hosts(2)))
     progress.task_starts("switch | Install the driver")
     for host in hosts(2):

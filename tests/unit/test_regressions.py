@@ -1,13 +1,12 @@
 """Defects that comparable tools had or have, each with a test that fails where the same mistake is made again."""
 
-import importlib.util
-import types
 from pathlib import Path
 from typing import Any
 
-import ansible.module_utils
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_nvidia_detect
 from gpu_ready.base import manifest, manifest_notes, versions
+from gpu_ready.base import module as module_runner
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
@@ -42,17 +41,6 @@ from tests.unit.plans import all_todo
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def library(name: str, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """Return a module of library/ as ansible would load it."""
-    directories = [*ansible.module_utils.__path__, str(ROOT / "module_utils")]
-    monkeypatch.setattr(ansible.module_utils, "__path__", directories)
-    spec = importlib.util.spec_from_file_location(f"ansible.modules.{name}", ROOT / "library" / f"{name}.py")
-    assert spec and spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 # --- 1: versions ---------------------------------------------------------------------------------------------------
@@ -210,7 +198,7 @@ def test_the_module_fails_on_disagreement_and_on_nothing_else(
     host: RecordedHost, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrapper that passes the exit status on fails on every success; one that ignores the text never fails."""
-    loaded = library("gpu_nvidia_detect", monkeypatch)
+    loaded = gpu_nvidia_detect
     answers: list[tuple[str, dict[str, Any]]] = []
 
     class Answered(Exception):  # noqa: N818 - not an error
@@ -231,9 +219,8 @@ def test_the_module_fails_on_disagreement_and_on_nothing_else(
             answers.append(("fine", values))
             raise Answered
 
-    runner = importlib.import_module("ansible.module_utils.gpu_ready.base.module")
-    monkeypatch.setattr(runner.basic, "AnsibleModule", Fake)
-    monkeypatch.setattr(runner, "Host", lambda: host)
+    monkeypatch.setattr("ansible.module_utils.basic.AnsibleModule", Fake)
+    monkeypatch.setattr(module_runner, "Host", lambda: host)
     with pytest.raises(Answered):
         loaded.main()
     ((how, values),) = answers

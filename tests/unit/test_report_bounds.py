@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module as answers
 from gpu_ready.report import audit_table, bounds, run
-
-from tests.unit.test_accepted_answers import answers
 
 TIME = "2026-01-02T03:04:05Z"
 AUDIT: dict[str, Any] = {

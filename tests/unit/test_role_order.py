@@ -17,9 +17,9 @@ STEP = re.compile(r"'(\w+\.\w+)' in gpu_plan_result\.todo")
 
 def roles() -> list[str]:
     """Return the roles of the playbook in its order."""
-    tasks = yaml_load((ROOT / "playbooks/tasks/execute_plan.yml").read_text(encoding="utf-8"))
+    tasks = yaml_load((ROOT / "roles/gpu_ready/tasks/execute_plan.yml").read_text(encoding="utf-8"))
     imported = [task["ansible.builtin.import_role"] for task in tasks if "ansible.builtin.import_role" in task]
-    return [role["name"] for role in imported if role["tasks_from"] == "steps"]
+    return [role["name"].removeprefix("gpu_ready.nodes.") for role in imported if role["tasks_from"] == "steps"]
 
 
 def order() -> list[str]:

@@ -15,7 +15,7 @@ from jinja2 import nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if (path / "meta").is_dir())
-PLAYBOOKS = [ROOT / "site.yml", *(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks/tasks").glob("*.yml")]
+PLAYBOOKS = [ROOT / "site.yml", *(ROOT / "playbooks").glob("*.yml")]
 EXPRESSIONS = ("when", "until", "changed_when", "failed_when", "that", "var")
 """Keywords whose value is an expression without braces."""
 ANSIBLE = {
@@ -131,7 +131,9 @@ def test_every_option_is_read() -> None:
     used = {
         use.name for role in ROLES for use in uses(path for path in files_of(role) if path.parent.name != "defaults")
     }
-    planned = set(json.loads((ROOT / "plugins/variables/names.json").read_text(encoding="utf-8"))["settings"])
+    planned = set(
+        json.loads((ROOT / "plugins/plugin_utils/variables/names.json").read_text(encoding="utf-8"))["settings"]
+    )
     assert sorted(DECLARED - used - {use.name for use in uses(PLAYBOOKS)} - planned) == []
 
 

@@ -1,6 +1,5 @@
 """Which run of ansible-playbook this is, as the hosts' leases name it."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.lookup import gpu_ready_run
 from gpu_ready.base import lease
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,13 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def lookup() -> ModuleType:
-    path = ROOT / "plugins/lookup/gpu_ready_run.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return gpu_ready_run  # type: ignore[no-any-return]
 
 
 def ask(lookup: ModuleType, *terms: str, **variables: object) -> list[object]:

@@ -30,14 +30,14 @@ def written(directory: Path, inventory: dict[str, Any], *plays: dict[str, Any]) 
     role = directory / "roles/run"
     for part, content in (
         ("defaults", {"directory": "default"}),
-        ("tasks", [{"ansible.builtin.debug": {"msg": "{{ lookup('gpu_ready_setting', 'directory') }}"}, "run_once": True}]),
+        ("tasks", [{"ansible.builtin.debug": {"msg": "{{ lookup('gpu_ready.nodes.gpu_ready_setting', 'directory') }}"}, "run_once": True}]),
     ):  # fmt: skip
         (role / part).mkdir(parents=True)
         (role / part / "main.yml").write_text(json.dumps(content))
     (directory / "play.yml").write_text(json.dumps(plays))
     (directory / "hosts.json").write_text(json.dumps({"all": inventory}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    environment |= {"ANSIBLE_LOOKUP_PLUGINS": str(ROOT / "plugins/lookup"), "ANSIBLE_STDOUT_CALLBACK": "default"}
+    environment |= {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"), "ANSIBLE_STDOUT_CALLBACK": "default"}
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     done = subprocess.run(
         [program, "-i", "hosts.json", "play.yml"],

@@ -1,4 +1,4 @@
-"""The settings of a host are its variables, read by the action plugin of the modules that plan (plugins/variables/settings.py)."""
+"""The settings of a host are its variables, read by the action plugin of the modules that plan (plugins/plugin_utils/variables/settings.py)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.variables.settings import VariableError, read_settings
 
-from plugins.variables.settings import VariableError, read_settings
 from tests.unit.hosts import T4, bare
 from tests.unit.lying_host import collected, make_liar, run_playbook
 
@@ -21,7 +21,7 @@ PLAY = """\
   vars: {site_branch: "590", none_defined: "{{ nowhere }}"}
   tasks:
     - name: Plan
-      gpu_node_plan:
+      gpu_ready.nodes.gpu_node_plan:
         overrides: "{{ upgrade | default({}) }}"
       register: planned
     - name: Show

@@ -31,16 +31,16 @@ exec unshare --user --map-root-user --mount sh -c 'mount --bind "$0" /var/lib &&
 PLAY = """
 - hosts: all
   gather_facts: false
-  environment: {GPU_READY_RUN: "{{ lookup('gpu_ready_run', 'run') }}"}
+  environment: {GPU_READY_RUN: "{{ lookup('gpu_ready.nodes.gpu_ready_run', 'run') }}"}
   tasks:
     - block:
-        - include_tasks: tasks/take_lease.yml
+        - include_role: {name: gpu_ready.nodes.gpu_ready, tasks_from: take_lease}
         - wait_for: {path: "{{ playbook_dir }}/{{ gate | default('go') }}", timeout: 600, sleep: 1}
           when: not ansible_check_mode
-        - gpu_drain_journal: {record: {docker: {containers: {}}}}
-        - gpu_drain_journal: {remove: [docker]}
+        - gpu_ready.nodes.gpu_drain_journal: {record: {docker: {containers: {}}}}
+        - gpu_ready.nodes.gpu_drain_journal: {remove: [docker]}
       always:
-        - include_tasks: tasks/release_lease.yml
+        - include_role: {name: gpu_ready.nodes.gpu_ready, tasks_from: release_lease}
 """
 pytestmark = pytest.mark.host_io
 
@@ -53,8 +53,6 @@ class Site:
         self.state = directory / "state"
         (self.state / "run").mkdir(parents=True)
         self.lease = self.state / "gpu-ready/lease.json"
-        for name in ("library", "module_utils", "lookup_plugins", "tasks"):
-            (directory / name).symlink_to(ROOT / "playbooks" / name)
         (directory / "change.yml").write_text(PLAY)
         (directory / "python").write_text(PYTHON.format(state=self.state, python=sys.executable))
         (directory / "python").chmod(0o755)
@@ -66,7 +64,7 @@ class Site:
         """Start a run of its own session, as of another terminal."""
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_STDOUT_CALLBACK": "default"}
         environment |= {"PYTHONUNBUFFERED": "1"}  # its lines are read while it runs
-        environment |= packed_modules.environment(ROOT / "plugins/callback")
+        environment |= packed_modules.environment()
         return subprocess.Popen(
             [PROGRAM, "-i", str(self.directory / "hosts"), *arguments, str(self.directory / "change.yml")],
             cwd=self.directory, env=environment, text=True, start_new_session=True,

@@ -1,18 +1,13 @@
 """Variables that nobody reads: misspelt ones and those of other projects are named, those of a site are not."""
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.variables import names as plugin
 
 from tests.unit.lying_host import READY, make_liar, run_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("variable_names", ROOT / "plugins/variables/names.py")
-assert SPEC and SPEC.loader
-plugin: Any = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(plugin)
 KNOWN = sorted(plugin.NAMES.known)
 
 

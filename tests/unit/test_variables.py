@@ -19,7 +19,7 @@ from tools.variables import DeclarationError, all_variables, load_tasks, parse_d
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     "catalog/variables", "catalog/distros", "library/gpu_node_plan.py", "library/gpu_python.py", "roles",
-    "playbooks/tasks", "module_utils/gpu_ready/catalog", "docs/variables.md", "catalog/foreign_variables.yml", "plugins",
+    "module_utils/gpu_ready/catalog", "docs/variables.md", "catalog/foreign_variables.yml", "plugins",
 )  # fmt: skip
 NEW = """
   nvidia_driver_colour:
@@ -67,7 +67,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "docs/variables.md",
         "library/gpu_node_plan.py",
         "module_utils/gpu_ready/catalog/settings.py",
-        "plugins/variables/names.json",
+        "plugins/plugin_utils/variables/names.json",
         "roles/nvidia_driver/README.md",
         "roles/nvidia_driver/defaults/main.yml",
         "roles/nvidia_driver/meta/argument_specs.yml",
@@ -80,7 +80,10 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         "choices": ["green", "red"],
         "description": ["Colour of the driver.", "V(green) - like the logo.", "V(red) - like an error."],
     }
-    assert "nvidia_driver_colour" in json.loads((copy / "plugins/variables/names.json").read_text())["settings"]
+    assert (
+        "nvidia_driver_colour"
+        in json.loads((copy / "plugins/plugin_utils/variables/names.json").read_text())["settings"]
+    )
     scope: dict[str, Any] = {"__name__": "settings"}
     exec((copy / "module_utils/gpu_ready/catalog/settings.py").read_text(encoding="utf-8"), scope)
     assert scope["Settings"].__annotations__["nvidia_driver_colour"] is str

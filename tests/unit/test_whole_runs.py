@@ -13,8 +13,8 @@ from ansible import constants, context
 from ansible.errors import AnsibleLookupError
 from ansible.module_utils.common.yaml import yaml_load
 from ansible.utils.context_objects import GlobalCLIArgs
+from ansible_collections.gpu_ready.nodes.plugins.lookup import gpu_ready_hosts
 
-from plugins.lookup import gpu_ready_hosts
 from tests.unit.lying_host import READY, ROOT, calls, make_liar, run_playbook
 
 GROUPS = {"all": ["a1", "a2", "b1"], "ungrouped": [], "a": ["a1", "a2"]}
@@ -35,7 +35,10 @@ WHOLE: dict[str, object] = {"tags": ["all"], "skip_tags": [], "start_at_task": N
 @pytest.mark.parametrize("play", PLAYS)
 def test_the_hosts_of_every_play_come_from_the_lookup_or_from_a_play_before(play: dict[str, Any]) -> None:
     hosts = play["hosts"]
-    assert hosts == "{{ lookup('gpu_ready_hosts', gpu_ready_hosts | default('all')) }}" or "else []" in hosts
+    assert (
+        hosts == "{{ lookup('gpu_ready.nodes.gpu_ready_hosts', gpu_ready_hosts | default('all')) }}"
+        or "else []" in hosts
+    )
 
 
 @pytest.mark.parametrize("option", PARTS)

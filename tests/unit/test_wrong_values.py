@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module as answers
 from gpu_ready.base.nearest import nearest
 from gpu_ready.catalog import settings as declared
 from gpu_ready.catalog.option_names import DOCKER_OPTIONS, MODULE_PARAMETERS
@@ -14,13 +15,12 @@ from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose, nested_options
 from gpu_ready.plan.model import Refusal
 
-from plugins import answers
 from tests.unit.hosts import H100, T4, bare
 from tests.unit.lying_host import calls, make_liar, run_playbook
 from tools.variables import Declaration, all_variables, load_tasks
 
 DECLARED = {one.name: one for one in all_variables(load_tasks())}
-NAMES = importlib.import_module("plugins.variables.names").NAMES
+NAMES = importlib.import_module("ansible_collections.gpu_ready.nodes.plugins.plugin_utils.variables.names").NAMES
 NO_TEXT: list[Any] = [{"a": 1}, [["a"]], "one\nline more"]
 NO_REMEDY = "correct the variable and run this again"
 

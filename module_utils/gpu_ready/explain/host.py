@@ -101,7 +101,7 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
     }
 
 
-OTHER_VARIABLES = "../../../plugins/variables/names.json"
+OTHER_VARIABLES = "../../../plugins/plugin_utils/variables/names.json"
 """Public variables that do not take part in a plan, with their rules: of reports, waits and upgrades."""
 
 

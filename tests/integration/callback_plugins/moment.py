@@ -36,7 +36,7 @@ class CallbackModule(CallbackBase):
         self.left: list[dict[str, Any]] = json.loads(os.environ["GPU_READY_MOMENT"])
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
-        due = [moment for moment in self.left if moment["task"] == task.get_name()]
+        due = [moment for moment in self.left if moment["task"] == task.get_name().removeprefix("gpu_ready.nodes.")]
         self.left = [moment for moment in self.left if moment not in due]
         for moment in due:
             after = float(moment.get("after", 0))

@@ -1,1 +1,0 @@
-../answers.py

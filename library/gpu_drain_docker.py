@@ -40,13 +40,13 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: Stop the GPU containers
-  gpu_drain_docker: {state: drained}
+  gpu_ready.nodes.gpu_drain_docker: {state: drained}
 
 - name: Stop them within five seconds each, those of docker run --rm too
-  gpu_drain_docker: {state: drained, grace: 5, stop_temporary: true}
+  gpu_ready.nodes.gpu_drain_docker: {state: drained, grace: 5, stop_temporary: true}
 
 - name: Start them again
-  gpu_drain_docker: {state: undrained}
+  gpu_ready.nodes.gpu_drain_docker: {state: undrained}
 """
 
 RETURN = r"""

@@ -75,17 +75,17 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: See who cordoned a node
-  gpu_drain_kubernetes: {state: cordoned, node: gpu1}
+  gpu_ready.nodes.gpu_drain_kubernetes: {state: cordoned, node: gpu1}
   check_mode: true
   delegate_to: localhost
 
 - name: Evict its pods, for at most ten minutes
-  gpu_drain_kubernetes: {state: evicted, node: gpu1, timeout: 600}
+  gpu_ready.nodes.gpu_drain_kubernetes: {state: evicted, node: gpu1, timeout: 600}
   delegate_to: localhost
   register: evicted
 
 - name: Uncordon it
-  gpu_drain_kubernetes: {state: uncordoned, node: gpu1, recorded: true}
+  gpu_ready.nodes.gpu_drain_kubernetes: {state: uncordoned, node: gpu1, recorded: true}
   delegate_to: localhost
 """
 

@@ -47,16 +47,16 @@ author: [gpu-ready]
 
 EXAMPLES = r"""
 - name: See who drained a node
-  gpu_drain_slurm: {state: drained, node: gpu1}
+  gpu_ready.nodes.gpu_drain_slurm: {state: drained, node: gpu1}
   check_mode: true
   register: drain
 
 - name: Drain it, on a controller
-  gpu_drain_slurm: {state: drained, node: gpu1, reason: "new driver", recorded: true}
+  gpu_ready.nodes.gpu_drain_slurm: {state: drained, node: gpu1, reason: "new driver", recorded: true}
   delegate_to: slurmctl1
 
 - name: Resume it
-  gpu_drain_slurm: {state: undrained, node: gpu1, reason: "new driver", recorded: true}
+  gpu_ready.nodes.gpu_drain_slurm: {state: undrained, node: gpu1, reason: "new driver", recorded: true}
   delegate_to: slurmctl1
 """
 

@@ -61,7 +61,7 @@ EXAMPLES = r"""
   delegate_to: localhost
 
 - name: Remove everything of gpu-ready from two nodes
-  gpu_kubernetes_objects: {state: absent, nodes: [gpu1, gpu2]}
+  gpu_ready.nodes.gpu_kubernetes_objects: {state: absent, nodes: [gpu1, gpu2]}
   delegate_to: localhost
 """
 

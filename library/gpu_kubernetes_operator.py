@@ -44,7 +44,7 @@ EXAMPLES = r"""
   delegate_to: localhost
 
 - name: Check the cluster for the DRA driver
-  gpu_kubernetes_operator: {dra: true, drivers: {gpu1: 580.95.05}, has_cdi: true}
+  gpu_ready.nodes.gpu_kubernetes_operator: {dra: true, drivers: {gpu1: 580.95.05}, has_cdi: true}
   delegate_to: localhost
 """
 

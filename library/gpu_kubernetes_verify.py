@@ -71,7 +71,7 @@ EXAMPLES = r"""
   delegate_to: localhost
 
 - name: Remove the test pods
-  gpu_kubernetes_verify: {state: absent}
+  gpu_ready.nodes.gpu_kubernetes_verify: {state: absent}
   delegate_to: localhost
 """
 

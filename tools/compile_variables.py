@@ -212,8 +212,8 @@ PAGE_HEAD = """# Variables
 No variable is required: host names alone are enough. Set variables in the inventory, in group_vars or with `-e`.
 A wrong value is refused with a message before anything is changed; a misspelt name is named in a warning.
 
-Generated from `catalog/variables` by `make catalog`; do not edit. `ansible-doc -t role -r roles nvidia_driver` shows
-the variables of one role.
+Generated from `catalog/variables` by `make catalog`; do not edit. `ansible-doc -t role gpu_ready.nodes.nvidia_driver`
+shows the variables of one role.
 """
 
 

@@ -23,6 +23,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 NODE, JUMP, BARE = "setup-node", "setup-jump", "setup-bare"
 SITE = str(ROOT / "site.yml")
+IMPORT = "- import_playbook: gpu_ready.nodes.site\n"
+CONFIG = f"[defaults]\ncollections_path = {ROOT}/collections\ncallback_result_format = yaml\n"
+"""Of a site whose own playbooks import those of a checkout."""
 IN_DESIRED_STATE = rf"{NODE} +Debian 12 .*nothing to do"
 ROLES = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/collection.md").read_text(), re.S)[-1]
 INVENTORIES = (ROOT / "docs/inventories.md").read_text()
@@ -75,8 +78,8 @@ def fleet(lab_machine: None) -> Fleet:
 def first(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The screen of a playbook of the site's own, which provisions the bare hosts."""
     site = make_site(tmp_path_factory.mktemp("own"), fleet)
-    site.write("ansible.cfg", "[defaults]\ninventory = hosts\ncallback_result_format = yaml\n")
-    site.write("own.yml", f"- hosts: all\n  gather_facts: true\n  tasks: []\n\n- import_playbook: {SITE}\n")
+    site.write("ansible.cfg", f"{CONFIG}inventory = hosts\n")
+    site.write("own.yml", f"- hosts: all\n  gather_facts: true\n  tasks: []\n\n{IMPORT}")
     return site.run("ansible-playbook", "own.yml")
 
 
@@ -121,7 +124,8 @@ def test_become_in_group_vars(site: Site) -> None:
 def test_tags(site: Site) -> None:
     refused = site.run("ansible-playbook", SITE, "-i", "hosts", "--tags", "driver", fails=True)
     assert "cuda_toolkit_source" in refused and "PLAY RECAP" not in refused
-    site.write("own.yml", f"- import_playbook: {SITE}\n  tags: [gpu]\n")
+    site.write("ansible.cfg", CONFIG)
+    site.write("own.yml", f"{IMPORT}  tags: [gpu]\n")
     assert re.search(IN_DESIRED_STATE, site.run("ansible-playbook", "own.yml", "-i", "hosts", "--tags", "gpu"))
     assert NODE not in site.run("ansible-playbook", "own.yml", "-i", "hosts", "--skip-tags", "gpu")
 

@@ -31,11 +31,10 @@ options:
     default: ""
   formats:
     description:
-      - V(json) for programs, V(html) for people, V(prometheus) for the textfile collector of node_exporter, V(junit)
-        for CI systems.
+      - V(json) for programs, V(html) for people, V(prometheus) for the textfile collector of node_exporter.
     type: list
     elements: str
-    choices: [json, html, prometheus, junit]
+    choices: [json, html, prometheus]
     default: [json, html]
   keep:
     description: Number of runs of this kind whose files are kept; 0 keeps all.

@@ -19,14 +19,13 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
-from ..plugin_utils.fleet_report import as_json, commands, junit, metrics, model, page, store
+from ..plugin_utils.fleet_report import as_json, commands, metrics, model, page, store
 from ..plugin_utils.fleet_report.model import Fleet
 
 RENDER: dict[str, Callable[[Fleet], str]] = {
     "json": as_json.as_json,
     "html": page.page,
     "prometheus": metrics.metrics,
-    "junit": junit.junit,
 }
 
 

@@ -1,4 +1,4 @@
-"""Reports of made-up fleets for tests of their formats, ."""
+"""Reports of made-up fleets for tests of their formats."""
 
 from __future__ import annotations
 

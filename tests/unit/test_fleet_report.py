@@ -1,4 +1,4 @@
-"""The files of a run: HTML, Prometheus, JUnit, JSON, and how many are kept."""
+"""The files of a run: HTML, Prometheus, JSON, and how many are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from ansible.module_utils.common.yaml import yaml_load
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_report as action
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import (
     as_json,
-    junit,
     metrics,
     model,
     page,
@@ -244,33 +242,6 @@ def test_promtool_accepts_the_metrics(kind: str) -> None:
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-# ---- JUnit -----------------------------------------------------------------------------------------------------------
-
-SUITE = {"name", "package", "id", "timestamp", "hostname", "tests", "failures", "errors", "skipped", "time"}
-"""Attributes of a testsuite in JUnit.xsd (windyroad/JUnit-Schema); a testcase has classname, name and time."""
-
-
-@pytest.mark.parametrize(
-    "made", [*[FLEETS[kind] for kind in FLEETS], *[lambda kind=kind: hostile(kind) for kind in FLEETS]]
-)
-def test_junit_has_the_structure_that_ci_systems_read(made: Any) -> None:
-    fleet = made()
-    root = ET.fromstring(junit.junit(fleet).encode("utf-8"))
-    assert root.tag == "testsuites" and len(root) == len(fleet.hosts)
-    for number, (suite, host) in enumerate(zip(root, fleet.hosts, strict=True)):
-        assert suite.tag == "testsuite" and set(suite.attrib) == SUITE and suite.attrib["id"] == str(number)
-        tags = [child.tag for child in suite]
-        cases = suite.findall("testcase")
-        assert tags == ["properties", *["testcase"] * len(cases), "system-out", "system-err"]
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
-        assert all(set(case.attrib) == {"name", "classname", "time"} and len(case) <= 1 for case in cases)
-        for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
-            assert suite.attrib[attribute] == str(len(suite.findall(f"testcase/{tag}")))
-        bad = suite.findall("testcase/failure") + suite.findall("testcase/error")
-        assert bool(bad) == (not host.good), host
-        assert all(one.attrib["type"] and "message" in one.attrib for one in bad)
-
-
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +281,7 @@ ANSWER = {"row": {"distribution": "Debian 12", "why": HOSTILE.replace("\ud800", 
 @pytest.mark.host_io
 def test_site_writes_every_format(tmp_path: Path) -> None:
     hosts = {"gpu1": make_liar(tmp_path, "gpu1", {"gpu_node_plan": ANSWER}), "wrong": make_liar(tmp_path, "wrong", {"gpu_node_plan": {"lines": [7]}})}  # fmt: skip
-    formats = json.dumps({"gpu_report_formats": ["json", "html", "prometheus", "junit"], "gpu_report_directory": str(tmp_path / "out")})  # fmt: skip
+    formats = json.dumps({"gpu_report_formats": ["json", "html", "prometheus"], "gpu_report_directory": str(tmp_path / "out")})  # fmt: skip
     done = run_playbook(tmp_path, "site.yml", hosts, "-e", formats, given_plans=True)
     assert done.returncode == 2 and "/out/" in done.stdout, done.stdout + done.stderr
     out = tmp_path / "out"
@@ -319,7 +290,6 @@ def test_site_writes_every_format(tmp_path: Path) -> None:
     made = (out / "latest.html").read_text()
     assert "gpu1" in made and "find out what changes the host" in made and "<script>alert" not in made
     assert 'gpu_ready_host_failed{host="wrong",playbook="site"} 1' in (out / "latest.prom").read_text()
-    assert [one.attrib["name"] for one in ET.fromstring((out / "latest.xml").read_bytes())] == ["gpu1", "wrong"]
 
 
 @pytest.mark.host_io
@@ -330,7 +300,7 @@ def test_a_wrong_format_and_an_unwritable_directory_are_named(tmp_path: Path) ->
         (
             {"gpu_report_formats": ["pdf"]},
             0,
-            "must be a list with any of json, html, prometheus, junit. The default is used.",
+            "must be a list with any of json, html, prometheus. The default is used.",
         ),
         ({"gpu_report_directory": str(tmp_path / "file")}, 2, "set gpu_report_directory to a writable directory"),
     ):

@@ -9,7 +9,7 @@ ARGUMENT_SPEC: Dict[str, Dict[str, Any]] = {
     "formats": {
         "type": "list",
         "elements": "str",
-        "choices": ["json", "html", "prometheus", "junit"],
+        "choices": ["json", "html", "prometheus"],
         "default": ["json", "html"],
     },
     "keep": {"type": "int", "default": 0},

@@ -9,10 +9,8 @@ from pathlib import Path
 
 from ...module_utils.gpu_ready.base import files
 
-SUFFIXES = {"json": ".json", "html": ".html", "prometheus": ".prom", "junit": ".xml"}
-RUN = re.compile(
-    r"(?:(audit|upgrade|rollback|uninstall)-)?(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(?:-(\d+))?\.(json|html|xml)"
-)
+SUFFIXES = {"json": ".json", "html": ".html", "prometheus": ".prom"}
+RUN = re.compile(r"(?:(audit|upgrade|rollback|uninstall)-)?(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(?:-(\d+))?\.(json|html)")
 """Names that :func:`write` gives. Files with other names are never removed."""
 ONE_FILE = ("prometheus",)
 """Formats of which only the latest is written: a collector reads every file that it finds."""

@@ -161,12 +161,24 @@ def parse(text: str, file: str = "fleet") -> Fleet:
     name = (where / "name").text(top.get("name"))
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,30}", name):
         raise (where / "name").error(f"{name!r} is not a name of small letters, digits, _ and -")
-    hosts = (where / "hosts").mapping(top.get("hosts"))
+    hosts = _with_ranges((where / "hosts").mapping(top.get("hosts")))
     if not hosts:
         raise (where / "hosts").error("no host")
     parsed = tuple(_host(where / "hosts" / host, str(host), value) for host, value in hosts.items())
     vendors = (where / "vendors").text(top.get("vendors", NAMES), (NAMES, MIRROR))
     return Fleet(name, parsed, (where / "vars").mapping(top.get("vars")), vendors)
+
+
+def _with_ranges(hosts: Mapping[str, Any]) -> dict[str, Any]:
+    """The hosts, with those of ranges as Ansible's inventories have them, node-[01:24:6], at their places by name."""
+    found: dict[str, Any] = {}
+    ranges = False
+    for name, value in hosts.items():
+        range_ = re.fullmatch(r"(.*)\[(\d+):(\d+)(?::(\d+))?\]", str(name))
+        ranges = ranges or range_ is not None
+        numbers = range(int(range_[2]), int(range_[3]) + 1, int(range_[4] or 1)) if range_ else ()
+        found |= {f"{range_[1]}{number:0{len(range_[2])}}": value for number in numbers} if range_ else {name: value}
+    return dict(sorted(found.items())) if ranges else found
 
 
 def choose(fleet: Fleet, names: Sequence[str] | None, sample: bool) -> Fleet:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.common.yaml import yaml_load
+from gpu_ready_lab import fleet as fleets
 from gpu_ready_lab import mirror_faults, paths
 
 from tests import packed_modules
@@ -38,8 +38,7 @@ rm -rf /etc/docker /var/lib/gpu-ready/verified.json
 
 def hosts_of(name: str) -> list[str]:
     """Return the hosts of a fleet that this session starts."""
-    hosts: dict[str, Any] = yaml_load((ROOT / f"lab/fleets/{name}.yml").read_text())["hosts"]
-    return [host for host, entry in hosts.items() if CAMPAIGN or not entry.get("extra")]
+    return [host.name for host in fleets.read(ROOT / f"lab/fleets/{name}.yml").hosts if CAMPAIGN or not host.extra]
 
 
 @dataclass

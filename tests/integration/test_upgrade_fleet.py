@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
+from gpu_ready_lab import fleet as fleets
 
 from tests.grid import SEED
 from tests.integration.fleet import ROOT, Fleet, environment
@@ -26,10 +26,12 @@ DEFECT = "/etc/dpkg/dpkg.cfg.d/defect"
 KILLS = 4
 RESULTS = 65  # task results per host within which the control node dies: half of those of a complete rollout
 WAIT = 3600  # seconds to wait for that many results
-FLEET_FILE = yaml_load((ROOT / "lab/fleets/upgrade24.yml").read_text())
-HOSTS = tuple(FLEET_FILE["hosts"])
-APT = tuple(host for host in HOSTS if not FLEET_FILE["hosts"][host]["distribution"].startswith("rocky"))
+DISTRIBUTIONS = {host.name: host.distribution for host in fleets.read(ROOT / "lab/fleets/upgrade24.yml").hosts}
+HOSTS = tuple(DISTRIBUTIONS)
+APT = tuple(host for host in HOSTS if not DISTRIBUTIONS[host].startswith("rocky"))
 CANARY, RED = APT[1], APT[-1]
+BUILDERS = list({DISTRIBUTIONS[host]: host for host in HOSTS}.values())
+"""One host of each kind."""
 FORWARD, BACK = ({"nvidia_driver_version": version} for version in (NEW, OLD))
 
 
@@ -78,6 +80,12 @@ def test_a_red_canary_is_rolled_back_and_all_others_are_untouched(fleet: Fleet) 
     assert found.pop(CANARY)["phase"] == "back"
     assert {one["phase"] for one in found.values()} == {"staged"}
     assert fleet.ssh(CANARY, "nvidia-smi --query-gpu=driver_version --format=csv,noheader").split("\n")[0] == OLD
+    # One host of each kind compiled; the others have its archive.
+    archives = {
+        host: fleet.ssh(host, "sha256sum /var/lib/gpu-ready/modules/modules.tar.gz").split()[0] for host in HOSTS
+    }
+    kinds = {DISTRIBUTIONS[host] for host in HOSTS}
+    assert len(set(archives.values())) == len(kinds)
 
 
 def test_failures_beyond_the_budget_stop_the_rollout(fleet: Fleet) -> None:

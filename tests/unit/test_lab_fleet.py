@@ -96,3 +96,12 @@ def test_some_hosts_of_a_fleet_can_be_chosen() -> None:
     assert [host.name for host in fleet.choose(whole, ["b"], sample=False).hosts] == ["b"]
     with pytest.raises(LabError, match="x has no host d; it has a, b, c"):
         fleet.choose(whole, ["a", "d"], sample=False)
+
+
+def test_a_range_of_hosts() -> None:
+    read = fleet.parse('{name: x, hosts: {"n[1:3:2]": {distribution: debian12}, "n[02:02]": {distribution: debian13}}}')
+    assert [(host.name, host.distribution) for host in read.hosts] == [
+        ("n02", "debian13"),
+        ("n1", "debian12"),
+        ("n3", "debian12"),
+    ]

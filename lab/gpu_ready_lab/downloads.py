@@ -154,10 +154,15 @@ def runfile(version: str, cuda: str, smi: bytes) -> bytes:
     files |= {f"./firmware/gsp_{chip}.bin": b"." * 4096 for chip in ("ga10x", "tu10x")}
     files["./nvidia.icd"] = b"libnvidia-opencl.so.1\n"
     files["./LICENSE"] = b"This archive is a stand-in made by the gpu-ready lab. It holds nothing of NVIDIA's driver.\n"
-    payload = gzip.compress(tarball(files, {}, executable), mtime=packages.MADE)
-    size = sum(map(len, files.values())) // 1024
-    words = {"version": version, "sha256": hashlib.sha256(payload).hexdigest(), "size": str(size)}
-    return fill((SOURCES / "runfile/installer.sh").read_text(), words).encode() + payload
+    label = f"NVIDIA Accelerated Graphics Driver for Linux-x86_64 {version}"
+    return self_extracting(label, "nvidia-installer", tarball(files, {}, executable))
+
+
+def self_extracting(label: str, program: str, archive: bytes) -> bytes:
+    """Return an installer: a script and the archive behind it, of which the script runs a program."""
+    payload = gzip.compress(archive, mtime=packages.MADE)
+    words = {"label": label, "program": program, "sha256": hashlib.sha256(payload).hexdigest()}
+    return fill((SOURCES / "self-extracting.sh").read_text(), words).encode() + payload
 
 
 def _library_source(name: str) -> str:
@@ -211,9 +216,8 @@ def cuda_runfile(release: dict[str, Any]) -> bytes:
         f"{targets}/lib/libcudart.so": f"libcudart.so.{major}",
         f"./toolkit/extras/CUPTI/lib64/libcupti.so.{major}": f"libcupti.so.{cudart}",
     }
-    payload = gzip.compress(tarball(files, links, ("./cuda-installer", "./toolkit/bin/nvcc")), mtime=packages.MADE)
-    words = {"version": values["version"], "sha256": hashlib.sha256(payload).hexdigest()}
-    return fill((SOURCES / "cuda/installer.sh").read_text(), words).encode() + payload
+    programs = ("./cuda-installer", "./toolkit/bin/nvcc")
+    return self_extracting(f"CUDA Installer {values['version']}", "cuda-installer", tarball(files, links, programs))
 
 
 def write_cuda_runfile(root: Path, release: dict[str, Any]) -> None:

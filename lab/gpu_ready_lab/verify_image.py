@@ -4,28 +4,25 @@ It contains nothing of NVIDIA: nvidia-smi and its libraries come from the host, 
 """
 
 import hashlib
-import io
-import json
 import os
-import tarfile
 import tempfile
 from pathlib import Path
 
-from . import debian_archive
+from . import debian_archive, engine
 from .say import run, say
 
 NAME = "gpu-ready-lab/verify:1"
 SUITE = "trixie"  # the newest glibc of the lab's hosts runs programs built for the older ones too
 PACKAGES = ("base-files", "libc6", "libc-bin", "libgcc-s1", "busybox-static")
 LEFT_OUT = (
-    "usr/share",
-    "usr/lib/x86_64-linux-gnu/gconv",
-    "usr/lib/x86_64-linux-gnu/audit",
-    "usr/lib/locale",
-    "var",
-    "DEBIAN",
-)
+    "usr/share", "usr/lib/x86_64-linux-gnu/gconv", "usr/lib/x86_64-linux-gnu/audit", "usr/lib/locale", "var", "DEBIAN",
+)  # fmt: skip
 EMPTY = ("tmp", "proc", "sys", "dev", "run", "var/tmp", "root")
+APPLETS = (
+    "sh", "ls", "cat", "env", "id", "uname", "mount", "grep", "sleep", "true", "test", "stat", "find", "ps", "head",
+    "sort",
+)  # fmt: skip
+CONFIG = ("ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 'CMD ["/bin/sh"]')
 
 
 def ensure(cache: Path, proxy: str | None = None) -> Path:
@@ -38,10 +35,17 @@ def ensure(cache: Path, proxy: str | None = None) -> Path:
         archive = debian_archive.Archive(SUITE, cache / "debian", proxy)
         debs = [archive.download(package) for package in PACKAGES]
         with tempfile.TemporaryDirectory(prefix="gpu-ready-lab-") as directory:
-            _root(Path(directory), debs)
-            temporary = target.with_name(f"{target.name}.{os.getpid()}.new")
-            temporary.write_bytes(_image(_layer(Path(directory))))
-            temporary.replace(target)
+            root, layer = Path(directory, "root"), Path(directory, "layer.tar")
+            root.mkdir()
+            _root(root, debs)
+            pack = ["/usr/bin/tar", "-C", str(root), "--sort=name", "--owner=0", "--group=0", "--mtime=@0", "-cf"]
+            run([*pack, str(layer), "."], limit=180, what="pack the verification image")
+            options = [word for line in CONFIG for word in ("-c", line)]
+            engine.docker("import", *options, str(layer), NAME, what="import the verification image")
+            new = target.with_name(f"{target.name}.{os.getpid()}.new")
+            engine.docker("save", "-o", str(new), NAME, what="save the verification image")
+            engine.docker("rmi", NAME)
+            new.replace(target)
     return target
 
 
@@ -55,24 +59,7 @@ def _root(root: Path, debs: list[Path]) -> None:
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
     busybox = root / "usr/bin/busybox"
-    for applet in (
-        "sh",
-        "ls",
-        "cat",
-        "env",
-        "id",
-        "uname",
-        "mount",
-        "grep",
-        "sleep",
-        "true",
-        "test",
-        "stat",
-        "find",
-        "ps",
-        "head",
-        "sort",
-    ):
+    for applet in APPLETS:
         path = root / "usr/bin" / applet
         path.unlink(missing_ok=True)
         path.symlink_to(busybox.name)
@@ -81,50 +68,3 @@ def _root(root: Path, debs: list[Path]) -> None:
     (root / "etc/group").write_text("root:x:0:\n")
     (root / "etc/ld.so.conf").write_text("/usr/local/lib\n/usr/lib/x86_64-linux-gnu\n/lib/x86_64-linux-gnu\n")
     run(["/sbin/ldconfig", "-r", str(root)], limit=180, what="make the verification image's linker cache")
-
-
-def _layer(root: Path) -> bytes:
-    """The root file system as a tar, owned by root and with one date."""
-
-    def plain(item: tarfile.TarInfo) -> tarfile.TarInfo:
-        item.uid = item.gid = item.mtime = 0
-        item.uname = item.gname = "root"
-        return item
-
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for path in sorted(root.iterdir()):
-            tar.add(path, arcname=path.name, filter=plain)
-    return out.getvalue()
-
-
-def _image(layer: bytes) -> bytes:
-    """Return a layer as `docker save` would write it."""
-    digest = hashlib.sha256(layer).hexdigest()
-    config = {
-        "architecture": "amd64",
-        "os": "linux",
-        "created": "2026-01-01T00:00:00Z",
-        "config": {
-            "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
-            "Cmd": ["/bin/sh"],
-        },
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
-        "history": [{"created": "2026-01-01T00:00:00Z", "created_by": "gpu-ready lab"}],
-    }
-    config_bytes = json.dumps(config, sort_keys=True).encode()
-    config_name = f"{hashlib.sha256(config_bytes).hexdigest()}.json"
-    manifest = [{"Config": config_name, "RepoTags": [NAME], "Layers": [f"{digest}/layer.tar"]}]
-    files = {
-        config_name: config_bytes,
-        f"{digest}/layer.tar": layer,
-        f"{digest}/VERSION": b"1.0",
-        "manifest.json": json.dumps(manifest).encode(),
-    }
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name, data in files.items():
-            item = tarfile.TarInfo(name)
-            item.size, item.mode = len(data), 0o644
-            tar.addfile(item, io.BytesIO(data))
-    return out.getvalue()

@@ -4,12 +4,10 @@ Both are made by openssl and kept in the cache. The certificate is renewed befor
 The authority lasts: a new one makes new images of all hosts.
 """
 
-import contextlib
 import fcntl
-import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from .engine import need_packages
@@ -21,12 +19,8 @@ DAYS_OF_AUTHORITY = 3650
 DAYS = 365
 RENEWED_BEFORE_END = 30 * 24 * 3600  # seconds; no lab runs that long
 AUTHORITY, AUTHORITY_KEY, SERVER = "authority.pem", "authority.key", "server.pem"
-EXTENSIONS = """\
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature, keyEncipherment
-extendedKeyUsage = serverAuth
-subjectAltName = {names}
-"""
+CONFIG = b"[req]\ndistinguished_name = name\n[name]\n"
+"""Without the extensions that the machine's own configuration adds."""
 
 
 def ensure_authority(directory: Path) -> Path:
@@ -52,47 +46,38 @@ def ensure_server(directory: Path, names: Sequence[str]) -> Path:
 
 
 def _make_authority(directory: Path) -> None:
-    with _new(directory / AUTHORITY_KEY) as key, _new(directory / AUTHORITY) as certificate:
-        run(
-            [
-                OPENSSL, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", str(DAYS_OF_AUTHORITY),
-                "-subj", "/CN=gpu-ready lab, answers for vendors/O=gpu-ready lab",
-                "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", str(key), "-out", str(certificate),
-            ],
-            limit=180, what="make the lab's certificate authority",
-        )  # fmt: skip
+    key, certificate = directory / AUTHORITY_KEY, directory / AUTHORITY
+    extensions = ("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign")
+    _make(key, certificate, "gpu-ready lab, answers for vendors/O=gpu-ready lab", DAYS_OF_AUTHORITY, extensions)
 
 
 def _make_server(directory: Path, names: Sequence[str]) -> None:
-    with tempfile.TemporaryDirectory(dir=directory) as work, _new(directory / SERVER) as new:
-        key, request, extensions = (Path(work, name) for name in ("key", "request", "extensions"))
-        extensions.write_text(EXTENSIONS.format(names=", ".join(f"DNS:{name}" for name in names)))
-        run(
-            [
-                OPENSSL, "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=gpu-ready lab", "-keyout", str(key),
-                "-out", str(request),
-            ],
-            limit=180, what="make a key for the vendors' names",
+    with tempfile.TemporaryDirectory(dir=directory) as work:
+        key, certificate = Path(work, "key"), Path(work, "certificate")
+        extensions = (
+            "basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature,keyEncipherment",
+            "extendedKeyUsage=serverAuth", "subjectAltName=" + ",".join(f"DNS:{name}" for name in names),
         )  # fmt: skip
-        certificate = run(
-            [
-                OPENSSL, "x509", "-req", "-in", str(request), "-CA", str(directory / AUTHORITY),
-                "-CAkey", str(directory / AUTHORITY_KEY), "-set_serial", str(int.from_bytes(os.urandom(8), "big")),
-                "-days", str(DAYS), "-sha256", "-extfile", str(extensions),
-            ],
-            limit=180, what="make a certificate for the vendors' names",
-        )  # fmt: skip
-        new.write_text(certificate + key.read_text())
+        signer = ("-CA", str(directory / AUTHORITY), "-CAkey", str(directory / AUTHORITY_KEY))
+        _make(key, certificate, "gpu-ready lab", DAYS, extensions, *signer)
+        with certificate.open("a") as both:
+            both.write(key.read_text())
+        certificate.replace(directory / SERVER)
 
 
-@contextlib.contextmanager
-def _new(path: Path) -> Iterator[Path]:
-    """A private file beside a path, which takes its place if nothing fails."""
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    new.touch(mode=0o600)
-    yield new
-    new.replace(path)
+def _make(key: Path, certificate: Path, name: str, days: int, extensions: Sequence[str], *signer: str) -> None:
+    """Make a private key and a certificate for it, which it signs itself unless another signer is given."""
+    for path in (key, certificate):
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+    run(
+        [
+            OPENSSL, "req", "-config", "/dev/stdin", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", str(days),
+            "-subj", f"/CN={name}", *(word for one in extensions for word in ("-addext", one)),
+            "-keyout", str(key), "-out", str(certificate), *signer,
+        ],
+        limit=180, what=f"make a certificate for {name}", stdin=CONFIG,
+    )  # fmt: skip
 
 
 def _lasts(certificate: Path) -> bool:

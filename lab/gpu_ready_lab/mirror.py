@@ -1,7 +1,4 @@
-"""The vendor mirror: stand-ins for NVIDIA's repositories and downloads under NVIDIA's own paths, and what serves them.
-
-`python -m gpu_ready_lab.mirror build` makes the tree, `serve` also serves it until interrupted.
-"""
+"""The vendor mirror: stand-ins for vendors' repositories and downloads under their own paths, and what serves them."""
 
 import argparse
 import contextlib
@@ -19,8 +16,6 @@ import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from ansible.module_utils.common.yaml import yaml_load
 
 from . import (
     apt_archive,
@@ -109,8 +104,16 @@ def declared() -> tuple[list[packages.Package], list[rpms.Rpm]]:
 
 def streams() -> dict[str, dict[str, Any]]:
     """Return the declared modules and their streams."""
-    entries: dict[str, dict[str, Any]] = yaml_load((DECLARATIONS / "streams.yml").read_text())
-    return entries
+    modules: dict[str, dict[str, Any]] = declarations.read_yaml(DECLARATIONS / "streams.yml")
+    for module in modules.values():
+        found = {}
+        for values in declarations.combinations(["drivers"]):
+            for name, rule in module["streams"].items():
+                if declarations.is_for(rule, values):
+                    text = declarations.texts(values)
+                    found[declarations.fill(str(name), text)] = declarations.fill_all(rule, text)
+        module["streams"] = found
+    return modules
 
 
 def build(cache: Path, proxy_url: str | None = None, distributions: Collection[str] | None = None) -> Path:
@@ -305,7 +308,7 @@ def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, c
     argv = [
         sys.executable, "-m", "gpu_ready_lab.mirror", "--cache", str(cache), "--state", str(state),
         "--address", address, "--certificate", str(certificate),
-        "--ports", *map(str, ports), "--", "daemon",
+        "--ports", *map(str, ports),
     ]  # fmt: skip
     log_path = state / "mirror.log"
     with log_path.open("ab") as log:
@@ -343,45 +346,20 @@ def stop(state: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command."""
+    """Serve until a signal ends it."""
     parser = argparse.ArgumentParser(prog="python -m gpu_ready_lab.mirror", description="The lab's vendor mirror.")
-    parser.add_argument(
-        "--cache", type=Path, default=paths.cache(), help="what outlives the lab (default: %(default)s)"
-    )
-    parser.add_argument("--state", type=Path, default=paths.STATE, help="logs, faults (default: %(default)s)")
-    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
-    parser.add_argument(
-        "--ports",
-        type=int,
-        nargs=len(mirror_server.PORTS),
-        default=mirror_server.PORTS,
-        metavar=tuple(name.upper() for name in mirror_server.Ports._fields),
-    )
-    parser.add_argument("--certificate", type=Path, help="serve the vendors' names too, with this file (PEM, with key)")
-    parser.add_argument("command", choices=["build", "serve", "daemon", "stop"])
+    parser.add_argument("--cache", type=Path, required=True, help="what outlives the lab")
+    parser.add_argument("--state", type=Path, required=True, help="logs, faults")
+    parser.add_argument("--address", required=True, help="where to listen")
+    parser.add_argument("--ports", type=int, nargs=len(mirror_server.PORTS), required=True)
+    parser.add_argument("--certificate", type=Path, required=True, help="of the vendors' names (PEM, with key)")
     options = parser.parse_args(arguments)
     ports = mirror_server.Ports(*options.ports)
     try:
-        if options.command == "stop":
-            stop(options.state)
-            return 0
-        options.state.mkdir(parents=True, exist_ok=True)
-        if options.command in ("build", "serve"):
-            tree = build(options.cache)
-            print(tree)
-            if options.command == "serve":
-                mirror_server.point_at(options.state, tree)
-                say(f"serving http://{options.address}:{ports.mirror}/ until interrupted")
-        if options.command in ("serve", "daemon"):
-            mirror_server.serve(options.address, ports, options.cache, options.state, options.certificate)
-    except LabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        mirror_server.serve(options.address, ports, options.cache, options.state, options.certificate)
     except OSError as error:
-        print(
-            f"error: cannot listen on {options.address}: {error.strerror or error}; does another program use the port?",
-            file=sys.stderr,
-        )
+        reason = error.strerror or error
+        print(f"error: cannot listen on {options.address}: {reason}; does another program use the port?")
         return 1
     return 0
 

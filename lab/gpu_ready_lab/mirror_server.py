@@ -127,18 +127,15 @@ class _Handler(web.Handler):
         return self.send_file(Path(fault.get("serve", file))), ""
 
 
-def serve(address: str, ports: Ports, cache: Path, state: Path, certificate: Path | None = None) -> None:
-    """Serve mirror and proxy until SIGTERM or SIGINT; the vendors' names too if there is a certificate for them."""
+def serve(address: str, ports: Ports, cache: Path, state: Path, certificate: Path) -> None:
+    """Serve mirror, proxy and the vendors' names until SIGTERM or SIGINT."""
     root = root_link(state)
     servers: list[socketserver.BaseServer] = [
         Mirror((address, ports.mirror), root, state),
         proxy.Proxy((address, ports.proxy), cache / "proxy", state),
+        Front((address, ports.http), root, state),
+        Front((address, ports.https), root, state, certificate),
     ]
-    if certificate is not None:
-        servers += [
-            Front((address, ports.http), root, state),
-            Front((address, ports.https), root, state, certificate),
-        ]
     done = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())

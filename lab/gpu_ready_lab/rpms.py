@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from . import packages
-from .declarations import Declared, File, fill
+from .declarations import Declared, File
 from .packages import MADE, Fetch, Key, lay, sources_of
 from .say import LabError, run
 
@@ -270,11 +270,8 @@ def module_documents(module: str, given: dict[str, Any], content: Sequence[Rpm])
     for stream, rule in given["streams"].items():
         chosen = list(_chosen(rule, [rpm for rpm in content if rpm.module == module]))
         names = {rpm.name for rpm in chosen}
-        profiles = {
-            profile: [fill(name, rule.get("values", {})) for name in listed]
-            for profile, listed in given["profiles"].items()
-        }
-        profiles = {profile: [name for name in listed if name in names] for profile, listed in profiles.items()}
+        listed = given["profiles"].items()
+        profiles = {profile: [name for name in wanted if name in names] for profile, wanted in listed}
         if not chosen:
             continue
         newest = max((rpm.version for rpm in chosen), key=_numbers)

@@ -308,10 +308,3 @@ def test_every_bound_of_a_combination_holds() -> None:
     ]
     found = [(one["branch"], one["flavour"], one["release"]) for one in declarations.combinations(axes)]
     assert found == [(470, "", "20.04"), (470, "", "24.04"), (615, "-open", "24.04"), (615, "", "24.04")]
-
-
-def test_a_transitional_package_installs_one_that_the_repository_has() -> None:
-    offered = {(name, package.name): package for package in mirror.declared()[0] for name in package.repositories}
-    found = {key: one for key, one in offered.items() if "transitional" in dict(one.fields)["Description"]}
-    assert {name for name, _ in found} == {"ubuntu2204", "ubuntu2404", "ubuntu2604"}
-    assert [key for key, one in found.items() if (key[0], dict(one.fields)["Depends"]) not in offered] == []

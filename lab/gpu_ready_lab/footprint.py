@@ -2,57 +2,34 @@
 
 import json
 from fnmatch import fnmatchcase
+from typing import Any
 
 from . import engine
 from .hosts import Running
 
 LIMIT = 600.0
-# What differs between two hosts that are alike, and why.
+# What differs between two hosts that are alike, by the reason.
 PASSED_OVER = {
-    "/var/log/*": "logs",
-    "/var/cache/*": "caches",
-    "/var/backups/*": "copies by date",
-    "/tmp/*": "temporary files",
-    "/var/tmp/*": "temporary files",
-    "/root/*": "files that the login creates",
-    "/home/*": "files that the login creates",
-    "/etc/gpu-ready-lab/*": "the lab's own",
-    "/usr/lib/gpu-ready-lab/*": "the lab's own",
-    "/etc/ssh/ssh_host_*": "keys of the host",
-    "/etc/machine-id": "identity of the host",
-    "/etc/systemd/network/10-lab.network": "the address of a guest",
-    "/var/lib/gpu-ready/verified.json#gpus": "UUIDs of the host's own cards",
-    "/var/lib/dbus/machine-id": "identity of the host",
-    "/var/lib/systemd/*": "random seed, timers, catalog",
-    "/var/lib/dpkg/*": "compared as packages; the order of its paragraphs depends on the order of operations",
-    "/var/lib/apt/*": "fetched lists; which packages are automatic is compared as packages",
-    "/var/lib/rpm/*": "compared as packages; a database with times of installation",
-    "/usr/lib/sysimage/rpm/*": "compared as packages",
-    "/var/lib/dnf/*": "history of transactions",
-    "/var/lib/docker/*": "the engine's own data, with random names",
-    "/var/lib/containerd/*": "the engine's own",
-    "/var/lib/containers/*": "the engine's own",
-    "/etc/docker/key.json": "identity of the engine",
-    "/opt/containerd/*": "the engine's own",
-    "/etc/ld.so.cache": "made from the libraries, which are compared",
-    "/lib/modules/*/modules.*": "made from the modules, which are compared",
-    "/usr/lib/modules/*/modules.*": "made from the modules, which are compared",
-    "/boot/initrd*": "a boot image with times in it",
-    "/boot/initramfs*": "a boot image with times in it",
-    "/var/lib/dkms/*/log/*": "logs of the compiler",
-    "/var/lib/dkms/mok.*": "a random key",
-    "*.pyc": "compiled from files that are compared",
-    "/etc/*-": "the copy from before a change of users and groups",
-    "/var/lib/gpu-ready/manifest.json#modules": "modules that a run loaded, and not the host itself at a boot",
-    "/etc/.pwd.lock": "exists once a user was added",
-    "/etc/resolv.conf": "written at each start",
-    "/etc/hosts": "written at each start",
-    "/etc/hostname": "written at each start",
-    "/etc/mtab": "written at each start",
-    "/.dockerenv": "the lab's engine",
+    "logs, caches, temporary files, files that a login creates": """
+        /var/log/* /var/cache/* /var/backups/* /tmp/* /var/tmp/* /root/* /home/* *.pyc /etc/*- /etc/.pwd.lock""",
+    "the lab's own, and what it writes at each start": """
+        /etc/gpu-ready-lab/* /usr/lib/gpu-ready-lab/* /.dockerenv /etc/resolv.conf /etc/hosts /etc/hostname /etc/mtab
+        /etc/systemd/network/10-lab.network""",
+    "identity of the host and its cards, random keys": """
+        /etc/ssh/ssh_host_* /etc/machine-id /var/lib/dbus/machine-id /etc/docker/key.json /var/lib/dkms/mok.*
+        /var/lib/gpu-ready/verified.json#gpus /var/lib/systemd/*""",
+    "compared as packages; these files have times and orders of operations": """
+        /var/lib/dpkg/* /var/lib/apt/* /var/lib/rpm/* /usr/lib/sysimage/rpm/* /var/lib/dnf/*""",
+    "the engines' own data, with random names": """
+        /var/lib/docker/* /var/lib/containerd/* /var/lib/containers/* /opt/containerd/*""",
+    "made from files that are compared": """
+        /etc/ld.so.cache /lib/modules/*/modules.* /usr/lib/modules/*/modules.* /boot/initrd* /boot/initramfs*
+        /var/lib/dkms/*/log/*""",
+    "modules that a run loaded, and not the host itself at a boot": "/var/lib/gpu-ready/manifest.json#modules",
 }
-# Keys of records in /var/lib/gpu-ready that hold times.
+GLOBS = tuple(glob for globs in PASSED_OVER.values() for glob in globs.split())
 TIMES = ("time", "boot_id", "at", "when", "verified_at", "started", "boot")
+"""Keys of records in /var/lib/gpu-ready that hold times."""
 
 ASK = r"""
 import hashlib, json, lzma, os, stat, struct, subprocess, sys
@@ -76,41 +53,33 @@ def content(path):
 
 found = {}
 for top, directories, names in os.walk("/"):
-    here = os.stat(top).st_dev
     directories[:] = [f for f in directories if os.path.join(top, f) not in ("/proc", "/sys", "/dev", "/run")
                   and (os.path.islink(os.path.join(top, f)) or not os.path.ismount(os.path.join(top, f)))]
     for name in directories + names:
         path = os.path.join(top, name)
         try:
             info = os.lstat(path)
-            kind = stat.S_IFMT(info.st_mode)
-            if kind == stat.S_IFLNK:
+            text = "%o %d:%d " % (info.st_mode, info.st_uid, info.st_gid)
+            if stat.S_ISLNK(info.st_mode):
                 text = "link to " + os.readlink(path)
-            elif kind == stat.S_IFREG:
-                text = "%o %d:%d " % (info.st_mode, info.st_uid, info.st_gid)
-                if path.startswith("/var/lib/gpu-ready/") and path.endswith(".json"):
-                    text += open(path).read()
-                elif path.endswith("/versionlock.list"):  # dnf writes the time of each lock as a comment
-                    lines = [line for line in open(path).read().splitlines() if line and line[0] != "#"]
-                    text += " ".join(sorted(lines))
-                elif sys.argv[1:] == ["quick"]:
-                    text += "%d bytes of %d" % (info.st_size, info.st_mtime_ns)
-                else:
-                    text += hashlib.sha256(content(path)).hexdigest()
-            else:
-                text = "%o %d:%d" % (info.st_mode, info.st_uid, info.st_gid)
+            elif path.startswith("/var/lib/gpu-ready/") and path.endswith(".json"):
+                for key, value in json.load(open(path)).items():
+                    found[path + "#" + key] = value
+            elif path.endswith("/versionlock.list"):  # dnf writes the time of each lock as a comment
+                text += " ".join(sorted(line for line in open(path).read().splitlines() if line and line[0] != "#"))
+            elif stat.S_ISREG(info.st_mode):
+                text += hashlib.sha256(content(path)).hexdigest()
         except OSError:
             continue
-        found[path] = text
+        found[path] = text.strip()
 if os.path.exists("/var/lib/dpkg/status"):
     listed = subprocess.run(["dpkg-query", "-W", "-f",
         "${Package}:${Architecture} ${Version} ${db:Status-Want} ${db:Status-Status}\n"], stdout=subprocess.PIPE)
     auto = subprocess.run(["apt-mark", "showauto"], stdout=subprocess.PIPE).stdout.decode().split()
     for line in listed.stdout.decode().splitlines():
         name, rest = line.split(" ", 1)
-        short = name.split(":")[0]
         if not rest.endswith("not-installed"):
-            found["package " + name] = rest + (" automatic" if short in auto or name in auto else "")
+            found["package " + name] = rest + (" automatic" if name.split(":")[0] in auto or name in auto else "")
 else:
     listed = subprocess.run(["rpm", "-qa", "--qf", "%{NAME}.%{ARCH} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"],
         stdout=subprocess.PIPE)
@@ -119,40 +88,24 @@ else:
 json.dump(found, sys.stdout)
 """  # noqa: Q001
 
-
-def take(running: Running, quick: bool = False) -> dict[str, str]:
-    """Read the state of each file and package of a host, except for those that are passed over.
-
-    ``quick`` compares size and time of a file instead of its content: enough for one host at two times only.
-    """
-    text = engine.docker(
-        "exec", "-i", running.container, "python3", "-", *(["quick"] if quick else []),
-        stdin=ASK.encode(), limit=LIMIT, what=f"list {running.host}",
-    )  # fmt: skip
-    return read(text)
+Footprint = dict[str, Any]
+"""What is at each path, and the sections of gpu-ready's records: PATH#SECTION."""
 
 
-def read(text: str) -> dict[str, str]:
+def take(running: Running) -> Footprint:
+    """Read the state of each file and package of a host, except for those that are passed over."""
+    argv = ("exec", "-i", running.container, "python3", "-")
+    return read(engine.docker(*argv, stdin=ASK.encode(), limit=LIMIT, what=f"list {running.host}"))
+
+
+def read(text: str) -> Footprint:
     """Parse the output of ASK, run by a host's Python."""
-    found: dict[str, str] = json.loads(text)
-    return {path: _timeless(what) for path, what in found.items() if not passed_over(path)}
+    return {path: _without_times(what) for path, what in json.loads(text).items() if not passed_over(path)}
 
 
 def passed_over(path: str) -> bool:
     """True if a path may differ between two hosts that are alike."""
-    return any(fnmatchcase(path, glob) for glob in PASSED_OVER)
-
-
-def _timeless(text: str) -> str:
-    """A record of gpu-ready without its times and sorted; anything else unchanged."""
-    head, brace, rest = text.partition("{")
-    if not brace:
-        return text
-    try:
-        record = json.loads(brace + rest)
-    except ValueError:
-        return text
-    return head + json.dumps(_without_times(record), sort_keys=True)
+    return any(fnmatchcase(path, glob) for glob in GLOBS)
 
 
 def _without_times(value: object) -> object:
@@ -163,41 +116,18 @@ def _without_times(value: object) -> object:
     return value
 
 
-def differences(expected: dict[str, str], found: dict[str, str]) -> list[str]:
-    """What differs, one line per path, sorted; for a record of gpu-ready one line per section: PATH#SECTION."""
-    expected, found = _by_section(expected), _by_section(found)
+def differences(expected: Footprint, found: Footprint) -> list[str]:
+    """What differs, one line per path, sorted; of the sections of a record only entries that differ."""
     lines = []
     for path in sorted(expected.keys() | found.keys()):
-        before, after = expected.get(path), found.get(path)
+        before, after = expected.get(path, "absent"), found.get(path, "absent")
         if before != after and not passed_over(path):
-            before, after = _without_same(before or "absent", after or "absent")
-            lines.append(f"{path}: {before} became {after}")
+            if isinstance(before, dict) and isinstance(after, dict):
+                same = {key for key in before.keys() & after.keys() if before[key] == after[key]}
+                before, after = ({k: v for k, v in each.items() if k not in same} for each in (before, after))
+            lines.append(f"{path}: {_text(before)} became {_text(after)}")
     return lines
 
 
-def _without_same(before: str, after: str) -> tuple[str, str]:
-    """Return two sections of a record without the entries that are the same in both."""
-    try:
-        old, new = json.loads(before), json.loads(after)
-    except ValueError:
-        return before, after
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        return before, after
-    same = {key for key in old.keys() & new.keys() if old[key] == new[key]}
-    old, new = ({key: value for key, value in each.items() if key not in same} for each in (old, new))
-    return json.dumps(old, sort_keys=True), json.dumps(new, sort_keys=True)
-
-
-def _by_section(found: dict[str, str]) -> dict[str, str]:
-    """Return each section of a record as a path of its own."""
-    parts = {}
-    for path, what in found.items():
-        head, brace, rest = what.partition("{")
-        try:
-            record = json.loads(brace + rest)
-        except ValueError:
-            parts[path] = what
-            continue
-        parts[path] = head
-        parts |= {f"{path}#{name}": json.dumps(value, sort_keys=True) for name, value in record.items()}
-    return parts
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

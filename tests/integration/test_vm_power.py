@@ -32,7 +32,7 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def files(fleet: Fleet, host: str) -> dict[str, str]:
+def files(fleet: Fleet, host: str) -> footprint.Footprint:
     """The state of each file and package of a guest."""
     return footprint.read(fleet.ssh(host, f"python3 - <<'END'\n{footprint.ASK}\nEND", limit=1200))
 

@@ -1,5 +1,6 @@
 """How two hosts differ, file by file."""
 
+import json
 import lzma
 import struct
 from collections.abc import Callable
@@ -12,13 +13,14 @@ MANIFEST = "/var/lib/gpu-ready/manifest.json"
 
 
 def test_equal_hosts_have_no_differences() -> None:
-    found = {"/etc/x": "100644 0:0 abc", MANIFEST: '100600 0:0 {"holds": {"a": {}}}', "/etc/y": "link to {z"}
-    assert footprint.differences(found, dict(found)) == []
+    text = json.dumps({"/etc/x": "100644 0:0 abc", f"{MANIFEST}#holds": {"a": {"time": 1}}, "/etc/y": "link to {z"})
+    other = text.replace('"time": 1', '"time": 2')
+    assert footprint.differences(footprint.read(text), footprint.read(other)) == []
 
 
-def test_a_record_differs_by_section() -> None:
-    before = {MANIFEST: '100600 0:0 {"holds": {"a": {}}, "modules": {"m": {}}, "packages": {"b": {}, "same": {}}}'}
-    after = {MANIFEST: '100600 0:0 {"holds": {"a": {}}, "packages": {"c": {}, "same": {}}}'}
+def test_a_record_differs_by_section_and_entry() -> None:
+    before = {f"{MANIFEST}#modules": {"m": {}}, f"{MANIFEST}#packages": {"b": {}, "same": {}}}
+    after = {f"{MANIFEST}#packages": {"c": {}, "same": {}}}
     assert footprint.differences(before, after) == [f'{MANIFEST}#packages: {{"b": {{}}}} became {{"c": {{}}}}']
 
 

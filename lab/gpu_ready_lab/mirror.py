@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import (
-    apt_archive,
     certificates,
     debian_archive,
     declarations,
@@ -75,7 +74,7 @@ def _inputs() -> str:
     total = hashlib.sha256()
     code = [
         Path(__file__).with_name(f"{name}.py")
-        for name in ("mirror", "declarations", "packages", "apt_archive", "rpms", "downloads", "published")
+        for name in ("mirror", "declarations", "packages", "rpms", "downloads", "published")
     ]
     for path in [*sorted(DECLARATIONS.glob("*.yml")), *paths.sources(declarations.SOURCES), *code]:
         if path.exists():
@@ -208,11 +207,10 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, ne
             rpms.write_repository(directory, chosen.items(), key, cache / "mirror" / "metadata", documents)
         else:
             content = [(package, deb) for package, deb in debs.items() if name in package.repositories]
-            if "suites" in entry:  # several releases share the archive's directory
-                apt_archive.write(directory, entry["suites"], entry["components"], content, entry["release"], key)
-            else:
+            suites, components = entry.get("suites", ()), entry.get("components", ())
+            if not suites:  # several releases share the archive's directory
                 shutil.rmtree(directory, ignore_errors=True)
-                packages.write_repository(directory, content, entry["release"], key)
+            packages.write_repository(directory, content, entry["release"], key, suites, components)
         for other in entry.get("also", []):
             (root / other).parent.mkdir(parents=True, exist_ok=True)
             (root / other).unlink(missing_ok=True)
@@ -230,7 +228,7 @@ def _write(root: Path, cache: Path, key: packages.Key, fetch: packages.Fetch, ne
 
 def key_in_form(key: packages.Key, form: str) -> bytes:
     """Return the lab's public key, armored or binary."""
-    return apt_archive.keyring(key) if form == "binary" else key.public.read_bytes()
+    return key.binary if form == "binary" else key.public.read_bytes()
 
 
 # ---- starting and stopping ------------------------------------------------------------------------

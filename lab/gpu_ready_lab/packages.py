@@ -1,5 +1,6 @@
 """Debian packages from declarations (declarations.py), and signed flat apt repositories of them (RPMs: rpms.py)."""
 
+import base64
 import concurrent.futures
 import contextlib
 import functools
@@ -226,27 +227,52 @@ def stanza(package: Package, deb: Path, place: str) -> str:
     return _control(package, size) + "".join(f"{name}: {value}\n" for name, value in rows) + "\n"
 
 
+def component(package: Package, known: Sequence[str]) -> str:
+    """Return the first part of a package's section (`restricted/libs`), or the first component where it has none."""
+    first, slash, _ = dict(package.fields).get("Section", "").partition("/")
+    return first if slash and first in known else known[0]
+
+
 def write_repository(
-    directory: Path, content: Iterable[tuple[Package, Path]], fields: dict[str, str], key: "Key"
-) -> None:
-    """Write a signed flat repository: the packages, their index in three forms, and Release."""
-    directory.mkdir(parents=True, exist_ok=True)
-    stanzas = []
+    root: Path, content: Iterable[tuple[Package, Path]], fields: dict[str, str], key: "Key",
+    suites: Sequence[str] = (), components: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Write a signed repository: a flat one, or one with suites, of which the first has the packages.
+
+    Several releases may share the root of one with suites.
+    """
+    index = {f"{name}/binary-amd64/": "" for name in components} or {"": ""}
     for package, deb in sorted(content, key=lambda pair: (pair[0].name, pair[0].version)):
-        os.link(deb, directory / package.file_name)
-        stanzas.append(stanza(package, deb, f"./{package.file_name}"))
-    index = "".join(stanzas).encode()
-    indexes = {"Packages": index, "Packages.gz": gzip.compress(index, mtime=MADE), "Packages.xz": lzma.compress(index)}
-    for name, data in indexes.items():
+        name = component(package, components) if suites else ""
+        directory = f"pool/{name}/{package.name[0]}" if suites else "."
+        (root / directory).mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # of another release
+            os.link(deb, root / directory / package.file_name)
+        index[name and f"{name}/binary-amd64/"] += stanza(package, deb, f"{directory}/{package.file_name}")
+    if not suites:
+        _write_indexes(root, index, fields, key)
+    for suite in suites:
+        own = {**fields, "Suite": suite, "Components": " ".join(components)}
+        _write_indexes(root / "dists" / suite, index, own, key)
+        index = dict.fromkeys(index, "")
+
+
+def _write_indexes(directory: Path, index: dict[str, str], fields: dict[str, str], key: "Key") -> None:
+    """Write the indexes in three forms, and the signed list of their checksums."""
+    files: dict[str, bytes] = {}
+    for name, text in index.items():
+        data = text.encode()
+        forms = {"": data, ".gz": gzip.compress(data, mtime=MADE), ".xz": lzma.compress(data)}
+        files |= {f"{name}Packages{end}": packed for end, packed in forms.items()}
+    for name, data in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(data)
-    rows = [*fields.items(), ("Date", time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime()))]
-    rows.append(("Architectures", "amd64"))
-    release = "".join(f"{name}: {value}\n" for name, value in rows)
+    date = time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime())
+    rows = {**fields, "Date": date, "Architectures": "amd64"}
+    release = "".join(f"{name}: {value}\n" for name, value in rows.items())
     for title, algorithm in (("MD5Sum", "md5"), ("SHA256", "sha256")):
-        release += f"{title}:\n"
-        release += "".join(
-            f" {hashlib.new(algorithm, data).hexdigest()} {len(data):>16} {name}\n" for name, data in indexes.items()
-        )
+        sums = [(hashlib.new(algorithm, data).hexdigest(), len(data), name) for name, data in files.items()]
+        release += f"{title}:\n" + "".join(f" {digest} {size:>16} {name}\n" for digest, size, name in sums)
     (directory / "Release").write_text(release)
     key.sign(directory)
 
@@ -269,6 +295,12 @@ class Key:
     def fingerprint(self) -> str:
         """Return the fingerprint, 40 hexadecimal digits."""
         return self._fingerprint.read_text().strip()
+
+    @property
+    def binary(self) -> bytes:
+        """Return the public key in the form that a distribution's keyring file has."""
+        body = self.public.read_text().split("\n\n", 1)[1].split("\n=", 1)[0].split("\n-----", 1)[0]
+        return base64.b64decode(body)
 
     def _make(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
-from gpu_ready_lab import apt_archive, mirror, packages
+from gpu_ready_lab import mirror, packages
 
 RELEASES = ("ubuntu2204", "ubuntu2404", "ubuntu2604")
 
@@ -39,7 +39,8 @@ def test_packages_go_to_the_component_of_their_section_and_to_the_first_suite(tm
     deb.write_bytes(b"x")
     content = [(package("open", "libs"), deb), (package("closed", "restricted/libs"), deb)]
     root = tmp_path / "archive"
-    apt_archive.write(root, ["one", "one-updates"], ["main", "restricted"], content, {"Origin": "X"}, Unsigned())
+    suites, components = ["one", "one-updates"], ["main", "restricted"]
+    packages.write_repository(root, content, {"Origin": "X"}, Unsigned(), suites, components)
     index = (root / "dists/one/restricted/binary-amd64/Packages").read_text()
     assert re.findall(r"(?m)^(?:Package|Filename): (.*)$", index) == ["closed", "pool/restricted/c/closed_1_amd64.deb"]
     assert "Package: open" in (root / "dists/one/main/binary-amd64/Packages").read_text()

@@ -9,7 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from gpu_ready_lab import apt_archive, debian_archive, declarations, packages
+from gpu_ready_lab import debian_archive, declarations, packages
 
 SUITE = "bookworm"
 DECLARED = """
@@ -52,13 +52,14 @@ def publish(root: Path, directory: Path, version: str) -> None:
     directory.mkdir(exist_ok=True)
     (directory / "some.yml").write_text(DECLARED.format(version))
     key = packages.Key(directory / "key")
-    debian_archive.KEYRING.write_bytes(apt_archive.keyring(key))
+    debian_archive.KEYRING.write_bytes(key.binary)
     declared = declarations.read(directory / "some.yml", {"here": declarations.DEB})
     read = [packages.from_declared(one) for one in declared]
     built = packages.build_all(read, directory / "debs", lambda *_: b"")
     shutil.rmtree(root)
     components = debian_archive.COMPONENTS.split()
-    apt_archive.write(root, [SUITE], components, built.items(), {"Origin": "Here", "Codename": SUITE}, key)
+    release = {"Origin": "Here", "Codename": SUITE}
+    packages.write_repository(root, built.items(), release, key, [SUITE], components)
     # apt asks for what was modified since, in whole seconds; both versions may be published in one.
     published = 1_700_000_000 + 60 * float(version)
     for path in root.rglob("*"):

@@ -19,8 +19,8 @@ def test_equal_hosts_have_no_differences() -> None:
 
 
 def test_a_record_differs_by_section_and_entry() -> None:
-    before = {f"{MANIFEST}#modules": {"m": {}}, f"{MANIFEST}#packages": {"b": {}, "same": {}}}
-    after = {f"{MANIFEST}#packages": {"c": {}, "same": {}}}
+    before: footprint.Footprint = {f"{MANIFEST}#modules": {"m": {}}, f"{MANIFEST}#packages": {"b": {}, "same": {}}}
+    after: footprint.Footprint = {f"{MANIFEST}#packages": {"c": {}, "same": {}}}
     assert footprint.differences(before, after) == [f'{MANIFEST}#packages: {{"b": {{}}}} became {{"c": {{}}}}']
 
 

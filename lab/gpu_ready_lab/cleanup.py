@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from . import engine, hosts, paths, services
+from . import engine, hosts, mirror, paths
 from .say import LabError, say
 
 
@@ -17,7 +17,7 @@ def down(everything: bool) -> None:
     for name in sorted({r.fleet for r in existing}):
         if paths.fleet_directory(name).exists():
             shutil.rmtree(paths.fleet_directory(name))
-    services.stop()
+    mirror.stop()
     engine.stop()
     engine.remove_state()
     if everything and paths.cache().exists():

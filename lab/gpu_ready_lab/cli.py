@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from . import check, cleanup, engine, faults, fleet, hosts, inventory, kubernetes, paths, services, states, work
+from . import check, cleanup, engine, faults, fleet, hosts, inventory, kubernetes, mirror, paths, states, work
 from .fleet import Fleet
 from .say import LabError, say, warn
 
@@ -32,7 +32,7 @@ def _in_use(kind: int) -> Iterator[None]:
 def _start(requested: fleet.Fleet) -> None:
     engine.start(hosts.remove_interrupted)
     hosts.remove_leftovers(requested.name)
-    offered = services.start({host.distribution for host in requested.hosts}, requested.vendors)
+    offered = mirror.start({host.distribution for host in requested.hosts}, requested.vendors == fleet.MIRROR)
     existing = {r.host: r for r in hosts.existing() if r.fleet == requested.name}
     before = {name for name, r in existing.items() if r.state == "running"}
     new = Fleet(requested.name, tuple(host for host in requested.hosts if host.name not in existing))
@@ -66,8 +66,7 @@ def _down(args: argparse.Namespace) -> None:
 def _status(args: argparse.Namespace) -> None:
     running = hosts.existing()
     print(f"engine: {'running' if engine.answers() else 'not running'}; cache: {paths.cache()}")
-    for line in services.status():
-        print(line)
+    print(mirror.status())
     for r in running:
         print(f"{r.fleet + '/' + r.host:30} {r.address:14} {r.state}")
 

@@ -83,12 +83,6 @@ def tag(distribution: str) -> str:
     return f"gpu-ready-lab/{distribution}:{_digest(own, files, repr(dress.read(distribution)).encode())}"
 
 
-def ensure(distribution: str, proxy: str | None = None) -> str:
-    """The image of a distribution's lab hosts, made if it is missing or too old."""
-    with _locked():
-        return _ensure(dress.read(distribution), proxy)
-
-
 def ensure_all(distributions: Collection[str], proxy: str | None = None) -> dict[str, str]:
     """Return the images of several distributions; the root file systems below them are made side by side."""
     read = {name: dress.read(name) for name in sorted(distributions)}

@@ -57,13 +57,11 @@ DOWNLOADS = "downloads"
 """Listed among the repositories: the plain files of downloads.yml."""
 
 
-class MirrorInfo(NamedTuple):
-    """What the lab's hosts need to know of the mirror."""
+class Offered(NamedTuple):
+    """What hosts need to know: the proxy's address, and variables for the inventory."""
 
-    url: str
     proxy: str
-    keys: dict[str, str]  # repository id -> fingerprint
-    verify_image: Path
+    variables: dict[str, Any]
 
 
 # ---- the tree -------------------------------------------------------------------------------------
@@ -259,46 +257,48 @@ def _listens(address: str, port: int) -> bool:
     return True
 
 
-def ensure_running(
-    cache: Path,
-    state: Path,
-    distributions: Collection[str] | None = None,
-    address: str = paths.ADDRESS,
-    ports: mirror_server.Ports = mirror_server.PORTS,
-) -> MirrorInfo:
+def start(distributions: Collection[str] | None = None, by_variable: bool = False) -> Offered:
     """Build and start the mirror, also under the vendors' names, and the archive proxy, unless the current ones run.
 
-    Returns what hosts need to know.
+    The mirror has what hosts of these distributions need (None: everything), which reach it by the vendors' names or by
+    the variable gpu_ready_mirror.
     """
-    with _locked(state / "mirror.lock"):
-        return _ensure_running(cache, state, distributions, address, ports)
+    with _locked(paths.STATE / "mirror.lock"):
+        image, proxy_url = _ensure_running(paths.cache(), paths.STATE, distributions), paths.PROXY_URL
+    fingerprint = packages.Key(paths.cache() / "mirror" / "key").fingerprint
+    variables = {
+        "gpu_ready_mirror_keys": dict.fromkeys(repositories(), fingerprint),
+        "gpu_verify_image": str(image),
+        **({"gpu_ready_mirror": paths.MIRROR_URL} if by_variable else {}),
+    }
+    return Offered(proxy_url, variables)
 
 
-def _ensure_running(
-    cache: Path, state: Path, distributions: Collection[str] | None, address: str, ports: mirror_server.Ports
-) -> MirrorInfo:
+def _ensure_running(cache: Path, state: Path, distributions: Collection[str] | None) -> Path:
+    """Return the verification image."""
     certificate = certificates.ensure_server(cache / CERTIFICATES, names())
+    ports = mirror_server.PORTS
     settings = {
         "code": _code(),
-        "address": address,
         "ports": list(ports),
         "cache": str(cache),
         "certificate": hashlib.sha256(certificate.read_bytes()).hexdigest(),
     }
     record = _running(state)
     if record is None or {key: record.get(key) for key in settings} != settings:
-        stop(state)
+        stop()
         say("starting the archive proxy and the vendor mirror")
-        pid = _spawn(cache, state, address, ports, certificate)
+        pid = _spawn(cache, state, paths.ADDRESS, ports, certificate)
         (state / "mirror.json").write_text(json.dumps({**settings, "pid": pid}))
-    proxy_url = f"http://{address}:{ports.proxy}/"
-    tree = build(cache, proxy_url, distributions)
-    mirror_server.point_at(state, tree)
-    image = verify_image.ensure(cache, proxy_url)
-    fingerprint = packages.Key(cache / "mirror" / "key").fingerprint
-    return MirrorInfo(
-        f"http://{address}:{ports.mirror}", proxy_url.rstrip("/"), dict.fromkeys(repositories(), fingerprint), image
-    )
+    mirror_server.point_at(state, build(cache, f"{paths.PROXY_URL}/", distributions))
+    return verify_image.ensure(cache, f"{paths.PROXY_URL}/")
+
+
+def status() -> str:
+    """Return a line with the state of mirror and proxy."""
+    record = _running(paths.STATE)
+    words = f"{paths.MIRROR_URL}, {paths.PROXY_URL}" if record else f"not running; log: {paths.STATE}/mirror.log"
+    return f"vendor mirror and archive proxy: {words}"
 
 
 def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, certificate: Path) -> int:
@@ -329,8 +329,9 @@ def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, c
     return process.pid
 
 
-def stop(state: Path) -> None:
+def stop() -> None:
     """Stop the mirror and the proxy, if they run."""
+    state = paths.STATE
     record = _running(state)
     if record is not None:
         pid = int(record["pid"])

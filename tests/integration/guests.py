@@ -5,7 +5,7 @@ import time
 
 import pytest
 from gpu_ready_lab import fleet as fleets
-from gpu_ready_lab import services, vm_image, vms
+from gpu_ready_lab import mirror, vm_image, vms
 
 from tests.integration.fleet import ROOT, Fleet
 
@@ -81,7 +81,7 @@ def real_smi(fleet: Fleet, host: str) -> str:
 
 def built(release: str, package: str) -> str:
     """The directory, as guests see it, with the modules of a driver package for a kernel; built if missing."""
-    directory = vm_image.ensure_driver(SUITE, release, package, services.start().proxy)
+    directory = vm_image.ensure_driver(SUITE, release, package, mirror.start().proxy)
     return CACHE + str(directory.relative_to(vm_image.modules()))
 
 

@@ -1,5 +1,6 @@
 """The vendors' own names in the lab: a certificate that hosts trust, the files of the mirror, and faults of both."""
 
+import contextlib
 import hashlib
 import http.client
 import re
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gpu_ready.catalog import data
@@ -23,7 +25,6 @@ from gpu_ready_lab import (
     packages,
     paths,
     published,
-    services,
     vendors,
 )
 from gpu_ready_lab.say import LabError, run
@@ -152,14 +153,16 @@ def test_apt_reaches_the_names_without_the_archives_proxy() -> None:
 
 
 def test_a_fleet_chooses_how_its_hosts_reach_the_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
-    info = mirror.MirrorInfo("http://mirror", "http://proxy", {"cuda-debian12": "F"}, Path("image"))
-    monkeypatch.setattr(mirror, "ensure_running", lambda *_: info)
+    monkeypatch.setattr(mirror, "_ensure_running", lambda *_: Path("image"))
+    monkeypatch.setattr(mirror, "_locked", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(mirror, "repositories", lambda: ["cuda-debian12"])
+    monkeypatch.setattr(packages, "Key", lambda _: SimpleNamespace(fingerprint="F"))
     variables = {}
     for key in ("", "vendors: mirror, "):
         read = fleet.parse("{name: x, " + key + "hosts: {a: {distribution: debian12}}}")
-        variables[read.vendors] = services.start({"debian12"}, read.vendors).variables
+        variables[read.vendors] = mirror.start({"debian12"}, read.vendors == fleet.MIRROR).variables
     assert "gpu_ready_mirror" not in variables["names"]
-    assert variables["mirror"] == {**variables["names"], "gpu_ready_mirror": "http://mirror"}
+    assert variables["mirror"] == {**variables["names"], "gpu_ready_mirror": paths.MIRROR_URL}
     assert variables["names"]["gpu_ready_mirror_keys"] == {"cuda-debian12": "F"}
     with pytest.raises(LabError, match=r"vendors: 'proxy' is none of names, mirror"):
         fleet.parse("{name: x, vendors: proxy, hosts: {a: {distribution: debian12}}}")

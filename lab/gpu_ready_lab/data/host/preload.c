@@ -275,39 +275,9 @@ static void *next(const char *name, void **kept)
 		static void *kept;                                                        \
 		return ((FILE * (*)(const char *, const char *)) next(#name, &kept))(really(path), mode); \
 	}
-#define STAT(name)                                                                        \
-	API int name(const char *path, void *out)                                         \
-	{                                                                                 \
-		static void *kept;                                                        \
-		return ((int (*)(const char *, void *))next(#name, &kept))(really(path), out); \
-	}
-#define STATAT(name)                                                                      \
-	API int name(int dir, const char *path, void *out, int flags)                     \
-	{                                                                                 \
-		static void *kept;                                                        \
-		return ((int (*)(int, const char *, void *, int))next(#name, &kept))(dir, really(path), out, flags); \
-	}
 OPEN(open)
 OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
 FOPEN(fopen)
 FOPEN(fopen64)
-STAT(stat)
-STAT(stat64)
-STAT(lstat)
-STAT(lstat64)
-STATAT(fstatat)
-STATAT(fstatat64)
-
-API int access(const char *path, int mode)
-{
-	static void *kept;
-	return ((int (*)(const char *, int))next("access", &kept))(really(path), mode);
-}
-
-API int statx(int dir, const char *path, int flags, unsigned mask, void *out)
-{
-	static void *kept;
-	return ((int (*)(int, const char *, int, unsigned, void *))next("statx", &kept))(dir, really(path), flags, mask, out);
-}

@@ -151,14 +151,14 @@ def read(path: Path) -> Fleet:
 
 
 def parse(text: str, file: str = "fleet") -> Fleet:
-    """Return the fleet that a fleet file's text describes."""
+    """Return the fleet that a fleet file's text describes; without a name it has that of the file."""
     where = _Where(file)
     try:
         data = yaml_load(text)
     except yaml.YAMLError as error:
         raise LabError(f"{file}: not YAML: {error}") from None
     top = where.mapping(data, ("name", "hosts", "vars", "vendors"))
-    name = (where / "name").text(top.get("name"))
+    name = (where / "name").text(top.get("name", Path(file).stem))
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,30}", name):
         raise (where / "name").error(f"{name!r} is not a name of small letters, digits, _ and -")
     hosts = _with_ranges((where / "hosts").mapping(top.get("hosts")))

@@ -1,6 +1,6 @@
-"""Each sentence of the pages that says that something was tested, tried or measured has a test that shows it.
+"""Each statement of the pages that says that something was tested, tried or measured has a test that shows it.
 
-claims.yml has a row for each: its page, a part of the sentence, and the tests. Sentences that say that something was
+claims.yml has a row for each: its page, a part of the statement, and the tests. Statements that say that something was
 not tested, and the rows of tables, are no claims of this kind.
 """
 
@@ -21,8 +21,8 @@ CLAIM = re.compile(
 NO_CLAIM = re.compile(r"\b(?:not|never|are|is|can be|be) (?:tested|tried)\b|\btried (?:again|once)\b", re.IGNORECASE)
 
 
-def sentences(page: Path) -> list[str]:
-    """Return the sentences of a page on one line each, without code, headings and tables."""
+def statements(page: Path) -> list[str]:
+    """Return the statements of a page on one line each, without code, headings and tables."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     lines = [line.removeprefix("> ") for line in text.splitlines() if not line.lstrip().startswith(("|", "#"))]
     blocks = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", "\n".join(lines))
@@ -30,8 +30,8 @@ def sentences(page: Path) -> list[str]:
 
 
 def claims(page: Path) -> list[str]:
-    """Return the sentences of a page that need a row."""
-    return [one for one in sentences(page) if CLAIM.search(NO_CLAIM.sub("", one))]
+    """Return the statements of a page that need a row."""
+    return [one for one in statements(page) if CLAIM.search(NO_CLAIM.sub("", one))]
 
 
 def rows(page: Path) -> list[str]:

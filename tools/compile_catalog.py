@@ -100,9 +100,13 @@ def branch_numbers(item: int | str, branches: dict[str, Any]) -> list[int]:
     if isinstance(item, int):
         return [item]
     archive, _, limits = item.rpartition(" ")
-    published = sorted(number for number in branches["branches"] if number <= branches["newest"])
-    carried = branches["archives"][archive] if archive else published
+    carried = branches["archives"][archive] if archive else published_branches(branches)
     return [number for number in carried if versions.is_branch_within(number, limits)]
+
+
+def published_branches(branches: dict[str, Any]) -> list[int]:
+    """Return the branches with a known point release, ascending."""
+    return sorted(number for number, entry in branches["branches"].items() if "." in entry["newest"])
 
 
 def distro(path: Path, branches: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +161,7 @@ def compiled() -> str:
     parts = {
         "DATE": branches["date"],
         "DEFAULT_BRANCH": branches["default"],
-        "NEWEST_BRANCH": branches["newest"],
+        "NEWEST_BRANCH": published_branches(branches)[-1],
         "BRANCHES": branches["branches"],
         "TOOLKITS": cuda["toolkits"],
         "CUDA_INSTALLER": {name: value for name, value in cuda["installers"].items() if name != "releases"},

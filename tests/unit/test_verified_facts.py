@@ -39,8 +39,7 @@ def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none
 
 def test_limits_are_the_published_branches_within_them() -> None:
     branches = {
-        "newest": 615,
-        "branches": dict.fromkeys([580, 590, 595, 615, 620]),
+        "branches": {number: {"newest": f"{number}.1.2"} for number in (580, 590, 595, 615)} | {620: {"newest": "620"}},
         "archives": {"ubuntu": [580, 595, 615]},
     }
     for listed, expected in [

@@ -44,7 +44,7 @@ CARDS = {
 }
 CARDS |= {"L4": "27b8", "GH200": "2342", "B200": "2901", "GB10": "2e12", "RTX 3090": "2204", "unknown": "3fff"}
 K80, P40, V100, T4, A100, H100, B200, GB10 = "102d", "1b38", "1db1", "1eb8", "20b2", "2330", "2901", "2e12"
-GH200, L4, GEFORCE = "2342", "27b8", "2204"
+GEFORCE = "2204"
 NVSWITCH, UNKNOWN = "22a3", "3fff"
 SECURE = SecureBootFacts(on=True, key="/var/lib/dkms/mok.pub", certificate="/var/lib/dkms/mok.pub")
 ENROLLED = SECURE._replace(enrolled=True)
@@ -342,7 +342,7 @@ def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None
     state["held"] = sorted({*state["held"], *params["hold"]} - ({*params["unhold"]} - {*params["hold"]}))
     entry = known.get("docker_ce" if "docker-ce" in names else "distro") or {}
     info: dict[str, Any] = {"version": "29.0.1", "runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": []}
-    info.update(live_restore=False, cgroup_driver="systemd", running=0)
+    info.update(live_restore=False, running=0)
     asked = next((one["version"] for one in params["packages"] if one["name"] in entry.get("engine", [])), None)
     version = (asked or entry.get("version") or "29.0.1").split(":")[-1].replace("*", "").partition("-")[0]
     after["docker"].update(installed=True, active=True, enabled=True, version=version, pid=1, info=info)

@@ -58,7 +58,6 @@ CASES = [
     ("not_gpu", 'E1121 kubelet.go] "Failed to run kubelet" err="failed to run Kubelet: validate service connection: validate CRI v1 runtime API for endpoint \\"unix:///run/containerd/containerd.sock\\": rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"', "disabled_plugins"),
     ("containerd_drop_in_newer", "containerd: failed to load TOML from /etc/containerd/config.toml: drop-in config version 4 higher than root config version 2", "version of config.toml"),
     ("not_gpu", "containerd: failed to load TOML: /var/lib/rancher/k3s/agent/etc/containerd/config.toml: toml: table runc already exists", "once"),
-    ("unknown_device", SANDBOX + "x\nunresolvable CDI devices nvidia.com/gpu=9", "x") if False else
     ("runtime_not_configured", "unknown or invalid runtime name: nvidia", "--runtime=docker"),
     ("runtime_not_configured", 'pods "x" is forbidden: pod rejected: RuntimeClass "nvidia" not found', "create the RuntimeClass"),
     ("kubernetes_no_gpu", ADMISSION + "requested number of devices unavailable for nvidia.com/gpu. Requested: 1, Available: 0, which is unexpected", "device plugin"),

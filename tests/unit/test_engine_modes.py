@@ -53,7 +53,7 @@ def bare(version: "str | None", podman: "list[int]", containerd: "list[int]") ->
         )
     )
     if version:
-        info = docker.EngineInfo(version, ["runc"], "runc", False, (), "systemd", 0)
+        info = docker.EngineInfo(version, ["runc"], "runc", False, (), 0)
         configuration = DaemonJsonFacts(exists=True, text=OTHERS)
         engine = DockerFacts(True, version=version, active=True, enabled=True, info=info, daemon_json=configuration)
         found = found._replace(docker=engine)

@@ -29,7 +29,7 @@ def host(version: "str | None" = "28.0.4", text: "str | None" = None, **more: An
         value = daemon_json.parse(text).value
         info = {
             "runtimes": ["runc", *value.get("runtimes", {})], "default_runtime": value.get("default-runtime", "runc"),
-            "cdi_dirs": ["/etc/cdi"], "live_restore": False, "running": 0, "version": version, "cgroup_driver": "systemd",
+            "cdi_dirs": ["/etc/cdi"], "live_restore": False, "running": 0, "version": version,
         }  # fmt: skip
         found = having(found, docker=dict(installed=True, active=True, version=version, info=info))
         found = having(found, docker={"daemon_json": dict(exists=text is not None, text=text)})

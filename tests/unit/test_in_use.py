@@ -44,7 +44,7 @@ def decide(
     kept: bool = True,
     **given: Any,
 ) -> Decision[None]:
-    info = EngineInfo("28.5.1", ["runc"], "runc", live_restore, (), "systemd", len(found.containers))
+    info = EngineInfo("28.5.1", ["runc"], "runc", live_restore, (), len(found.containers))
     facts = having(bare(T4), docker={"info": info}, engines={"containerd": {"keeps_containers": kept}}, work=found)
     return in_use.check_running_work(facts, settings(**given), list(steps), drains)
 

@@ -21,7 +21,6 @@ from tests.unit.plans import todo
 from tests.unit.recorded import RecordedHost
 
 K3S = "/var/lib/rancher/k3s/agent"
-UNIT = "[Service]\nType=notify\nKillMode=process\nExecStart=/usr/local/bin/k3s server\n"
 CONTAINERD_V2 = """version = 2
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"

@@ -17,7 +17,6 @@ from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, bare, carried_o
 from tests.unit.plans import driver_choice, settings, todo
 
 RELEASES = [f"{toolkit.version}.1" for toolkit in catalog.toolkits()]
-NEWEST = catalog.toolkits()[-1].version
 
 
 def host(*devices: str, toolkits: dict[str, str] | None = None, **more: Any) -> Facts:

@@ -18,7 +18,7 @@ def engine(version: "str | None" = "26.1.5+dfsg1", text: "str | None" = None, **
     """The running engine of a host (``version=None``: not installed)."""
     info = {
         "version": version, "runtimes": ["runc"], "default_runtime": "runc", "live_restore": False,
-        "cdi_dirs": [], "cgroup_driver": "systemd", "running": 0,
+        "cdi_dirs": [], "running": 0,
     }  # fmt: skip
     info.update(more.pop("info", {}))
     part = having(

@@ -261,7 +261,6 @@ def test_a_planned_engine_is_judged_by_the_version_of_the_release(
 # --- another mode: what of the earlier one is removed ---------------------------------------------------------------------
 
 TOOLKIT_KEY = {"/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}}
-DEFAULT_KEY = {"/default-runtime": {"after": "nvidia"}}
 CDI_KEY = {"/features/cdi": {"after": True, "made": ["/features"]}}
 PACKAGES = ["libnvidia-container1", "nvidia-container-toolkit", "nvidia-container-toolkit-base"]
 VOLUME = {"exists": True, "version": "580.95.05", "stale": None}

@@ -167,7 +167,6 @@ def test_own_keys_are_removed_from_daemon_json(tmp_path: Path) -> None:
     assert words == ["remove gpu-ready's keys from /etc/docker/daemon.json"]
 
 
-DAEMON_JSON = "/etc/docker/daemon.json"
 CDI: dict[str, object] = {"/features/cdi": {"after": True, "made": ["/features"]}}
 RUNTIME: dict[str, object] = {
     "/runtimes/nvidia": {"after": {"path": "nvidia-container-runtime"}, "made": ["/runtimes"]}

@@ -30,7 +30,6 @@ LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 QUERY = ("--query-gpu=index,uuid,memory.total,memory.used,utilization.gpu", "--format=csv,noheader,nounits")
 APPS = ("--query-compute-apps=gpu_uuid,used_gpu_memory", "--format=csv,noheader,nounits")
 PMON = ("pmon", "-c", "1", "-s", "um")
-MIB = 1 << 20
 
 
 class Smi(NamedTuple):

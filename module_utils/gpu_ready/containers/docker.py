@@ -107,7 +107,6 @@ class EngineInfo(NamedTuple):
     default_runtime: str
     live_restore: bool
     cdi_dirs: Tuple[str, ...]
-    cgroup_driver: str
     running: int
 
 
@@ -161,7 +160,6 @@ def parse_info(text: Optional[str]) -> Optional[EngineInfo]:
         str(value.get("DefaultRuntime") or ""),
         bool(value.get("LiveRestoreEnabled")),
         tuple(str(path) for path in directories) if isinstance(directories, list) else (),
-        str(value.get("CgroupDriver") or ""),
         running if isinstance(running, int) else 0,
     )
 

@@ -12,7 +12,6 @@ from ..base.host import Host
 
 PATH = manifest.DRAIN
 SCHEMA = 1
-HOOKS = ("docker", "slurm", "kubernetes", "tasks")
 
 
 class DrainError(GpuReadyError):

@@ -29,7 +29,6 @@ CARD = re.compile(
 ASKED = re.compile(r"Checking driver support for PCI ID \[10de:([0-9a-f]{4})\]", re.IGNORECASE)
 REMARK = re.compile(r"\s{2,}#.*$")
 VENDOR = re.compile(r"^NVIDIA(?: Corporation)?(?=\s|$)\s*", re.IGNORECASE)
-BRANCHES = {"71": "71xx", "96": "96xx", "173": "173xx"}
 
 
 class DetectOutput(NamedTuple):

@@ -5,7 +5,6 @@ from typing import Dict, NamedTuple, Optional
 
 OPEN, PROPRIETARY = "open", "proprietary"
 VERSION = r"(?:1\.0-\d{4}|\d{1,4}\.\d{1,3}(?:\.\d{1,3})?)"
-ARCH = r"x86_64|x86|i[3-6]86|aarch64|arm64|armv\w+|ARM|ppc64le|sbsa"
 NVRM = re.compile(
     r"NVIDIA\s+(?:UNIX|Linux)\s+(?:(?P<open>Open\s+Kernel\s+Module)(?:\s+for\s+(?P<arch1>[\w-]+))?|"
     r"(?P<arch2>[\w-]+)\s+(?:NVIDIA\s+)?Kernel\s+Module)(?:\s+for\s+[\w-]+)?[\s,]+(?P<version>%s)(?![\w.])" % VERSION,
@@ -36,7 +35,6 @@ class ModuleInfo(NamedTuple):
     version: Optional[str]
     flavour: Optional[str]
     signer: Optional[str]
-    license: Optional[str]
     vermagic: Optional[str]
     parameters: Dict[str, str]
 
@@ -63,13 +61,11 @@ def read_modinfo(text: str) -> ModuleInfo:
         match = FIELD.match(line.strip(WRAPPING))
         if match:
             fields.setdefault(match.group(1), (match.group(2) or "").strip())
-    licence = fields.get("license")
     version = re.match(r"(%s)\b" % VERSION, fields.get("version", ""))
     return ModuleInfo(
         version.group(1) if version else None,
-        flavour_of(licence),
+        flavour_of(fields.get("license")),
         fields.get("signer") or None,
-        licence,
         fields.get("vermagic"),
         dict(re.findall(r"(?m)^parm:\s+NVreg_(\w+):.*\b(\w+)\)?$", text)),
     )

@@ -82,6 +82,12 @@ def with_repositories(text: str) -> str:
     )
 
 
+UBUNTU_ROW = next(
+    line
+    for line in (ROOT / "docs/distributions.md").read_text(encoding="utf-8").splitlines(keepends=True)
+    if "`ubuntu2604`" in line
+)
+PLANNED_ROW = UBUNTU_ROW.replace("tested", "planned")
 BRANCH_LINE = (
     f'  {BRANCH}: {{newest: "{BRANCH}.10.02", kind: new_feature, eol: null, cuda: "13.6", flavours: [open]}}\n'
 )
@@ -105,6 +111,7 @@ EDITS: Mapping[str, Mapping[str, Edit]] = {
     "Add a distribution": {
         "catalog/distros/KEY.yml": lambda _: of_ubuntu_2610((ROOT / "catalog/distros/ubuntu2604.yml").read_text()),
         "catalog/repositories.yml": with_repositories,
+        "docs/distributions.md": lambda text: text.replace(UBUNTU_ROW, UBUNTU_ROW + of_ubuntu_2610(PLANNED_ROW)),
     },
     "Add a driver branch": {"catalog/branches.yml": replaced("# Who has which", f"{BRANCH_LINE}# Who has which")},
     "Change what happens on Secure Boot": {

@@ -111,8 +111,7 @@ from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
 
 def run(host, params, check):
     raise GpuReadyError(
-        "Ansible did not find the action plugin of gpu_report: add plugins/action of gpu-ready to action_plugins in "
-        "your ansible.cfg, or use gpu-ready as a collection."
+        "Ansible did not find the action plugin of gpu_report. Name the module gpu_ready.nodes.gpu_report in the task."
     )
 
 

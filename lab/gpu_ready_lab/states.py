@@ -26,7 +26,8 @@ from .hosts import State
 from .say import LabError, say, succeeds
 
 PRODUCT = (
-    "module_utils", "library", "roles", "playbooks", "plugins", "catalog", "requirements", "site.yml", "ansible.cfg",
+    "module_utils", "library", "meta", "roles", "playbooks", "plugins", "catalog", "requirements", "site.yml",
+    "ansible.cfg",
 )  # fmt: skip
 """What can change the outcome of a run, relative to the checkout."""
 FRESH_FOR = images.FRESH_FOR

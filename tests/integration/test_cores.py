@@ -1,0 +1,147 @@
+"""The playbooks and roles with the oldest and the newest ansible-core, in each way in which Ansible may find them.
+
+Without lab hosts: one host answers with the facts of a bare host, of which the planner makes a plan on the control node,
+and another one really runs a module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.integration import cores
+from tests.unit.hosts import T4, bare
+from tests.unit.lying_host import NOTHING_TO_DO, ROOT, TRUTHFUL, calls, collected, make_liar
+from tools import build_collection
+
+PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
+OWN = """\
+- hosts: all
+  gather_facts: false
+  roles: [gpu_ready.nodes.docker_engine]
+- hosts: truthful
+  gather_facts: false
+  tasks:
+    - name: Collect facts
+      gpu_ready.nodes.gpu_node_facts:
+      register: found
+    - name: Show
+      ansible.builtin.debug:
+        msg: "distribution {{ found.ansible_facts.gpu_node.base.os.id }}"
+"""
+IMPORTING = "- import_playbook: gpu_ready.nodes.audit\n"
+CONFIGS = {
+    "checkout": (ROOT / "ansible.cfg").read_text(),
+    "without_ansible_cfg": "",
+    "another_directory": "",
+    "installed": "[defaults]\ncollections_path = collections\n",
+}
+"""Places from which gpu-ready is run, and the ansible.cfg there."""
+
+
+class Place(NamedTuple):
+    """A directory in which commands are typed, and how they name a playbook."""
+
+    programs: Path
+    directory: Path
+    config: Path
+    hosts: Path
+    name: Callable[[str], str]
+
+    def run(self, program: str, *arguments: str, **more: str) -> str:
+        """Run a program of Ansible with no setting but those of the place; return what it printed."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
+        kept |= {"ANSIBLE_CONFIG": str(self.config), "HOME": str(self.hosts.parent), "COLUMNS": "200"}
+        done = subprocess.run(
+            [str(self.programs / program), *arguments],
+            cwd=self.directory, env=kept | more, capture_output=True, text=True, check=False, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout + done.stderr
+
+    def play(self, playbook: str, *arguments: str) -> str:
+        """Run a playbook on the hosts."""
+        return self.run("ansible-playbook", playbook, "-i", str(self.hosts), *arguments)
+
+
+def path_of(playbook: str) -> str:
+    return "site.yml" if playbook == "site" else str(Path("playbooks", f"{playbook}.yml"))
+
+
+def make_hosts(directory: Path) -> Path:
+    """Write an inventory of the two hosts; return it."""
+    bare_host = {
+        "gpu_node_plan": collected(bare(T4)),
+        "gpu_audit": NOTHING_TO_DO["gpu_audit"],
+        "gpu_lease": {"changed": False, "held_by": "", "before": ""},
+    }
+    truthful = {"gpu_node_plan": collected(bare()), "gpu_audit": NOTHING_TO_DO["gpu_audit"], "gpu_node_facts": TRUTHFUL}
+    hosts: dict[str, Any] = {
+        "bare": make_liar(directory, "bare", bare_host),
+        "truthful": make_liar(directory, "truthful", truthful),
+    }
+    variables = {"gpu_report_directory": str(directory / "reports")}
+    (directory / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": variables}}))
+    return directory / "hosts.json"
+
+
+@pytest.fixture(scope="module", params=[cores.OLD, cores.NEW], ids=lambda version: version.core)
+def programs(request: pytest.FixtureRequest) -> Path:
+    """The programs of an ansible-core."""
+    return cores.programs(request.param)
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def place(request: pytest.FixtureRequest, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A place for one core: the tests of it use the same hosts."""
+    directory = tmp_path_factory.mktemp(request.param)
+    config = directory / "ansible.cfg"
+    config.write_text(CONFIGS[request.param])
+    hosts = make_hosts(directory)
+    (directory / "own.yml").write_text(OWN)
+    (directory / "importing.yml").write_text(IMPORTING)
+    if request.param in ("checkout", "without_ansible_cfg"):
+        config = ROOT / "ansible.cfg" if request.param == "checkout" else config
+        return Place(programs, ROOT, config, hosts, path_of)
+    if request.param == "another_directory":
+        return Place(programs, directory, config, hosts, lambda name: str(ROOT / path_of(name)))
+    found = Place(programs, directory, config, hosts, lambda name: f"gpu_ready.nodes.{name}")
+    archive = build_collection.build(directory)
+    found.run("ansible-galaxy", "collection", "install", str(archive), "-p", "collections")
+    return found
+
+
+def test_every_playbook_is_read(place: Place) -> None:
+    text = place.run("ansible-playbook", "--syntax-check", "-i", str(place.hosts), *map(place.name, PLAYBOOKS))
+    assert len(re.findall(r"(?m)^playbook: ", text)) == len(PLAYBOOKS), text
+
+
+def test_a_check_of_site_shows_the_plan_of_a_bare_host(place: Place) -> None:
+    text = place.play(place.name("site"), "--check", "--diff")
+    assert "nvidia_driver.install: there is no NVIDIA driver" in text, text
+    assert set(calls(place.hosts.parent, "bare")) >= {"gpu_node_plan", "gpu_lease"}
+
+
+def test_the_audit_shows_every_host(place: Place) -> None:
+    text = place.play(place.name("audit"))
+    assert "2 hosts: 2 ok" in text, text
+    assert list((place.hosts.parent / "reports").glob("audit-*.json")), text
+
+
+def test_playbooks_of_a_site_find_roles_modules_and_playbooks(place: Place) -> None:
+    directory = place.hosts.parent
+    known = "collections_path" in place.config.read_text()
+    more = {} if known else {"ANSIBLE_COLLECTIONS_PATH": f"{ROOT}/collections"}
+    inventory = ("-i", str(place.hosts))
+    text = place.run("ansible-playbook", str(directory / "own.yml"), *inventory, "--check", **more)
+    assert "docker_engine.install" in text and "distribution " in text, text
+    text = place.run("ansible-playbook", str(directory / "importing.yml"), *inventory, **more)
+    assert "2 hosts: 2 ok" in text, text

@@ -87,7 +87,7 @@ def table_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
     return [
         (row.group("bus"), [Line(number, "errors_uncorrected_volatile/ecc=%s;" % row.group("ecc"))])
         for number, row in rows
-        if row
+        if row and row.group("ecc").isdigit()  # a table of virtual GPUs has their utilization there
     ]
 
 

@@ -29,10 +29,6 @@ options:
     type: list
     elements: str
     default: []
-  validate:
-    description: Validate the new file with C(dockerd --validate) first.
-    type: bool
-    default: true
 attributes:
   check_mode: {support: full, description: Reports what would change; writes nothing.}
   diff_mode: {support: full, description: Shows the file before and after.}
@@ -63,7 +59,6 @@ EXAMPLES = r"""
   gpu_ready.nodes.gpu_daemon_json:
     path: /home/ci/.config/docker/daemon.json
     set: {default-runtime: nvidia}
-    validate: false
 """
 
 RETURN = r"""
@@ -100,7 +95,6 @@ ARGUMENT_SPEC = {
     "path": {"type": "path", "default": "/etc/docker/daemon.json"},
     "set": {"type": "dict", "default": {}},
     "unset": {"type": "list", "elements": "str", "default": []},
-    "validate": {"type": "bool", "default": True},
 }
 
 
@@ -116,7 +110,7 @@ def run(host, params, check):
         ) from None
     validated, backup = False, None
     try:
-        if change.changed and params["validate"]:
+        if change.changed:
             validated = daemon_json_file.validate(host, change.after)
         if change.changed and not check:
             backup = daemon_json_file.write(path, data, change)

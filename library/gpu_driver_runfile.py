@@ -44,14 +44,6 @@ options:
     type: list
     elements: str
     default: []
-  dkms:
-    description: Register the modules with DKMS, so that they are built for later kernels too.
-    type: bool
-    default: true
-  opengl:
-    description: Install the OpenGL and display parts too.
-    type: bool
-    default: false
   uninstall:
     description: Path of the uninstaller of a .run driver that was installed outside of gpu-ready and may be replaced.
     type: str
@@ -139,8 +131,6 @@ ARGUMENT_SPEC = {
     "version": {"type": "str", "default": ""},
     "flavour": {"type": "str", "choices": ["open", "proprietary"], "default": "open"},
     "kernels": {"type": "list", "elements": "str", "default": []},
-    "dkms": {"type": "bool", "default": True},
-    "opengl": {"type": "bool", "default": False},
     "uninstall": {"type": "str", "default": ""},
     "install_timeout": {"type": "int", "default": 3600},
 }
@@ -153,7 +143,7 @@ def describe_state(host):
 
 def install(host, params, check):
     kernels = params["kernels"] or [host.uname()[0]]
-    spec = DriverSpec(params["version"], params["flavour"], kernels, params["dkms"], params["opengl"])
+    spec = DriverSpec(params["version"], params["flavour"], kernels)
     missing = runfile_state.missing_parts(host, spec)
     stored = find_installer(spec.version, params["sha256"])
     needs_file = bool(missing) and not stored and not runfile_state.kernels_to_build(host, spec)

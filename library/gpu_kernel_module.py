@@ -13,21 +13,16 @@ description:
 options:
   state:
     description:
-      - V(loaded), V(reloaded) or V(unloaded).
+      - V(loaded) or V(reloaded).
       - V(reloaded) unloads the loaded modules and loads the installed ones, unless they are the same.
     type: str
-    choices: [loaded, reloaded, unloaded]
+    choices: [loaded, reloaded]
     default: loaded
   modules:
     description: Modules to load, in this order, by their names for modprobe.
     type: list
     elements: str
     default: [nvidia, nvidia-uvm]
-  services:
-    description: Further services to stop and start.
-    type: list
-    elements: str
-    default: []
   later:
     description: Services that a later task starts, after it has installed the new driver's version of them.
     type: list
@@ -96,9 +91,8 @@ from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.live_reload import ModuleRequest, change_modules
 
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["loaded", "reloaded", "unloaded"], "default": "loaded"},
+    "state": {"type": "str", "choices": ["loaded", "reloaded"], "default": "loaded"},
     "modules": {"type": "list", "elements": "str", "default": ["nvidia", "nvidia-uvm"]},
-    "services": {"type": "list", "elements": "str", "default": []},
     "later": {"type": "list", "elements": "str", "default": []},
     "force": {"type": "bool", "default": False},
     "kubelet": {"type": "str", "default": ""},

@@ -22,10 +22,6 @@ options:
     type: list
     elements: str
     default: []
-  timeout:
-    description: Time limit of the program in seconds.
-    type: int
-    default: 60
 attributes:
   check_mode:
     description: Does the same in check mode.
@@ -74,12 +70,11 @@ from ..module_utils.gpu_ready.driver import nvidia_detect
 ARGUMENT_SPEC = {
     "expect": {"type": "list", "elements": "str", "required": True},
     "gpus": {"type": "list", "elements": "str", "default": []},
-    "timeout": {"type": "int", "default": 60},
 }
 
 
 def run(host, params, check):
-    detected = nvidia_detect.run_nvidia_detect(host, params["timeout"])
+    detected = nvidia_detect.run_nvidia_detect(host)
     result = {"packages": detected.packages, "devices": detected.lines()}
     disagreement = nvidia_detect.find_disagreement(detected, params["expect"], params["gpus"])
     if disagreement:

@@ -8,7 +8,7 @@ description:
   - With O(components), enables components in the distribution's own sources, in both formats, whichever mirror they
     name. Every other byte is kept.
   - With O(enable), enables repositories that are disabled in the distribution's own .repo files.
-  - With O(repository) or O(repositories), takes each key from the shipped keys or downloads it, compares its
+  - With O(repositories), takes each key from the shipped keys or downloads it, compares its
     fingerprint, writes keyring and sources, and reads the lists of what changed. When that fails, all files are
     restored.
 options:
@@ -20,9 +20,6 @@ options:
     description: Sections of the distribution's own files in /etc/yum.repos.d.
     type: list
     elements: str
-  repository:
-    description: A third-party repository; see O(repositories).
-    type: dict
   repositories:
     description:
       - Third-party repositories, each a mapping.
@@ -48,13 +45,13 @@ EXAMPLES = r"""
     components: [contrib, non-free, non-free-firmware]
 
 - name: Add a repository
-  gpu_ready.nodes.gpu_repository:
-    repository:
-      id: example
-      url: https://packages.example.com/debian12/
-      suites: [/]
-      key_url: https://packages.example.com/debian12/key.pub
-      fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
+  gpu_repository:
+    repositories:
+      - id: example
+        url: https://packages.example.com/debian12/
+        suites: [/]
+        key_url: https://packages.example.com/debian12/key.pub
+        fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
 
 - name: Enable a repository of Enterprise Linux and add a third-party one
   gpu_ready.nodes.gpu_repository:
@@ -69,13 +66,13 @@ EXAMPLES = r"""
         repo_gpgcheck: true
 
 - name: Add a repository and prefer it for one package
-  gpu_ready.nodes.gpu_repository:
-    repository:
-      id: example
-      url: https://packages.example.com/debian12/
-      key_url: https://packages.example.com/debian12/key.pub
-      fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
-      pin: {package: "example-*", pin: "origin packages.example.com", priority: 600}
+  gpu_repository:
+    repositories:
+      - id: example
+        url: https://packages.example.com/debian12/
+        key_url: https://packages.example.com/debian12/key.pub
+        fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC
+        pin: {package: "example-*", pin: "origin packages.example.com", priority: 600}
 """
 
 RETURN = r"""
@@ -113,7 +110,6 @@ REPOSITORY = {
 ARGUMENT_SPEC = {
     "components": {"type": "list", "elements": "str"},
     "enable": {"type": "list", "elements": "str"},
-    "repository": {"type": "dict", "options": REPOSITORY},
     "repositories": {"type": "list", "elements": "dict", "options": REPOSITORY},
 }
 
@@ -124,7 +120,7 @@ def run(host, params, check):
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC, required_one_of=[("components", "enable", "repository", "repositories")])
+    run_changing_module(run, ARGUMENT_SPEC, required_one_of=[("components", "enable", "repositories")])
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
         force: bool = False,
         kubelet: str = "",
     ) -> dict[str, Any]:
-        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], [], list(later), force, kubelet)
+        request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], list(later), force, kubelet)
         return live_reload.change_modules(host, request, check)
 
     return types.SimpleNamespace(swap=change, marked=marked, ModuleError=live_reload.ModuleError)

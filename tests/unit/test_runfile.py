@@ -70,13 +70,9 @@ def test_options_by_release(version: str, flavour: str, has: list[str], missing:
     assert "--tmpdir=/var/tmp/x" in found and not any(word.startswith("--kernel-name") for word in found)
 
 
-def test_options_for_another_kernel_without_dkms_and_with_displays() -> None:
-    settings = SETTINGS._replace(dkms=False, opengl=True, kernels=[NEWER])
-    found = runfile_spec.installer_options(settings, KERNEL, "/x")
-    assert "--no-dkms" in found and f"--kernel-name={NEWER}" in found and "--no-opengl-files" not in found
-    assert "--no-dkms" not in runfile_spec.installer_options(settings._replace(version="470.256.02"), KERNEL, "/x")
-    more = runfile_spec.module_options(SETTINGS._replace(dkms=False), KERNEL, "/x", NEWER)
-    assert more[-2:] == ["--kernel-modules-only", f"--kernel-name={NEWER}"]
+def test_options_for_another_kernel() -> None:
+    found = runfile_spec.installer_options(SETTINGS._replace(kernels=[NEWER]), KERNEL, "/x")
+    assert "--dkms" in found and f"--kernel-name={NEWER}" in found
 
 
 @pytest.mark.parametrize(
@@ -172,7 +168,6 @@ def test_missing_parts_are_named(host: RecordedHost, settings: DriverSpec, words
 def test_a_further_kernel_needs_only_a_build() -> None:
     both = SETTINGS._replace(kernels=[KERNEL, NEWER])
     assert runfile_state.kernels_to_build(with_driver(), both) == [NEWER]
-    assert runfile_state.kernels_to_build(with_driver(), both._replace(dkms=False)) == []
     assert runfile_state.kernels_to_build(with_driver(flavour="proprietary"), both) == []
     assert runfile_state.kernels_to_build(with_driver("580.95.05"), both) == []
     assert runfile_state.kernels_to_build(RecordedHost(), both) == []
@@ -245,8 +240,6 @@ def test_missing_headers_and_tools_are_refused() -> None:
     del host.programs[("dkms",)], host.programs[("cc",)]
     with pytest.raises(RunfileError, match="needs cc and dkms"):
         runfile_state.refuse_unbuildable(host, SETTINGS)
-    with pytest.raises(RunfileError, match="needs cc to"):
-        runfile_state.refuse_unbuildable(host, SETTINGS._replace(dkms=False))
 
 
 def test_installers_before_545_refuse_nouveau_and_users() -> None:

@@ -1,4 +1,4 @@
-"""Load, reload or unload NVIDIA's modules in the running kernel, with the services that use the GPUs."""
+"""Load or reload NVIDIA's modules in the running kernel, with the services that use the GPUs."""
 
 import os
 import stat
@@ -17,15 +17,14 @@ RELEASE_WAIT = 10.0
 
 
 class ModuleRequest(NamedTuple):
-    """``state``: loaded, reloaded or unloaded; ``services`` are stopped and started besides the known ones.
+    """``state``: loaded or reloaded. ``later``: units that a later task starts.
 
-    ``later``: units that a later task starts. ``force``: reload also a module that is the installed one.
+    ``force``: reload also a module that is the installed one.
     ``kubelet``: its unit, to restart the pods that hold the GPUs; "" to leave them.
     """
 
     state: str
     modules: List[str]
-    services: List[str]
     later: List[str]
     force: bool = False
     kubelet: str = ""
@@ -146,14 +145,11 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     before = kernel_module.loaded_modules(host)
     old = kernel_module.loaded_version(host)
     missing = [n for n in request.modules if not host.isdir("/sys/module/" + n.replace("-", "_"))]
-    must_unload = bool(before) and (
-        request.state == "unloaded"
-        or (request.state == "reloaded" and (request.force or not kernel_module.is_current(host)))
-    )
-    must_load = request.state != "unloaded"
-    stopped = stopped_services.read_stopped(host) if must_load else []
+    reload = request.state == "reloaded" and (request.force or not kernel_module.is_current(host))
+    must_unload = bool(before) and reload
+    stopped = stopped_services.read_stopped(host)
     result: Dict[str, Any] = {
-        "changed": bool(must_unload or (must_load and (missing or stopped))),
+        "changed": bool(must_unload or missing or stopped),
         "held_by": "",
         "services": [],
         "warnings": [],
@@ -168,13 +164,13 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
     if check:
         return result
 
-    if must_load and (must_unload or missing):
+    if must_unload or missing:
         restore_dkms_modules(host)
     if must_unload:
         # The kubelet first: it would start the containers of ended processes again. It is started last. Where no pod
         # holds a GPU it is left alone: k3s is also the node's API server.
         kubelet = [request.kubelet + ".service"] if request.kubelet and pod_processes.holders(host) else []
-        units = active_units(host, kubelet + list(gpu_services.UNITS) + request.services)
+        units = active_units(host, kubelet + list(gpu_services.UNITS))
         stopped = record_stopped(host, units)
         stop_units(host, units)
         if kubelet:
@@ -189,20 +185,18 @@ def change_modules(host: Host, request: ModuleRequest, check: bool) -> Dict[str,
             loaded = kernel_module.loaded_modules(host)
             result.update({"changed": loaded != before, "modules": loaded, "reboot_required": True, "held_by": held})
             return result
-    created: List[str] = []
-    if must_load:
-        created = load(host, request.modules)
-        # A recorded module has the driver unloaded by uninstall.yml; ib_umad is of the kernel and stays.
-        fresh = [name for name in created if name.startswith("nvidia") and not must_unload]
-        manifest_notes.note("modules", {name: {} for name in fresh})
-        # Further modules, for graphics, RDMA or storage, were loaded by other software.
-        result["warnings"] = load_again(host, before if must_unload else [])
-        created += create_device_nodes(host)
-        stopped = [unit for unit in stopped if unit not in request.later]
-        failures = start_units(host, stopped)
-        clear_stopped()
-        if failures:
-            raise ModuleError("; ".join(failures))
+    created = load(host, request.modules)
+    # A recorded module has the driver unloaded by uninstall.yml; ib_umad is of the kernel and stays.
+    fresh = [name for name in created if name.startswith("nvidia") and not must_unload]
+    manifest_notes.note("modules", {name: {} for name in fresh})
+    # Further modules, for graphics, RDMA or storage, were loaded by other software.
+    result["warnings"] = load_again(host, before if must_unload else [])
+    created += create_device_nodes(host)
+    stopped = [unit for unit in stopped if unit not in request.later]
+    failures = start_units(host, stopped)
+    clear_stopped()
+    if failures:
+        raise ModuleError("; ".join(failures))
     result.update(
         {
             "changed": bool(must_unload or created or stopped),

@@ -231,6 +231,8 @@ def support_words(text: str) -> List[str]:
 # --- running the program -----------------------------------------------------------------------------------------
 
 PROGRAM = "nvidia-detect"
+LIMIT = 60.0
+"""Seconds for one run of the program."""
 
 
 class DetectResult(NamedTuple):
@@ -249,7 +251,7 @@ class DetectResult(NamedTuple):
         return ["%s: %s" % (device, package or "no package") for device, package in self.devices]
 
 
-def run_nvidia_detect(host: Host, timeout: float = 60.0) -> DetectResult:
+def run_nvidia_detect(host: Host) -> DetectResult:
     """Only standard output counts.
 
     ELRepo's exit status is an enum of branches, renumbered in March 2025, of the last device only. Its program lists
@@ -257,12 +259,12 @@ def run_nvidia_detect(host: Host, timeout: float = 60.0) -> DetectResult:
     """
     if host.which(PROGRAM) is None:
         return DetectResult([], "nvidia-detect is not installed. Install it from the repository of the driver")
-    terse = host.run([PROGRAM], timeout)
+    terse = host.run([PROGRAM], LIMIT)
     if terse.rc == TIMED_OUT:
-        return DetectResult([], "nvidia-detect did not end within %g s. Run it on the host to see why" % timeout)
+        return DetectResult([], "nvidia-detect did not end within %g s. Run it on the host to see why" % LIMIT)
     if parse(terse.out).tool == "debian":
         return DetectResult(debian_devices(terse.out))
-    verbose = elrepo_devices(host.run([PROGRAM, "-v"], timeout).out)
+    verbose = elrepo_devices(host.run([PROGRAM, "-v"], LIMIT).out)
     return DetectResult(verbose or terse_devices(terse.out))
 
 

@@ -56,9 +56,9 @@ class Edits(NamedTuple):
 
 
 def parse_request(params: Dict[str, Any]) -> Request:
-    """Return the request in the options of gpu_repository."""
-    values = ([params["repository"]] if params["repository"] else []) + (params["repositories"] or [])
-    return Request(params["components"] or [], params["enable"] or [], [parse_repository(one) for one in values])
+    """The request in the options of gpu_repository."""
+    values = [parse_repository(one) for one in params["repositories"] or []]
+    return Request(params["components"] or [], params["enable"] or [], values)
 
 
 def configure(host: Host, manager: Manager, request: Request, check: bool) -> Dict[str, Any]:

@@ -16,7 +16,7 @@ from ...diagnostics import failure
 from . import installed_files, state
 from .fetch import UNPACKED, InstallerSource, RunfileLimits, fetch_driver_installer, work_directory
 from .messages import LOG, explain_failure, format_explanation
-from .spec import ENVIRONMENT, DriverSpec, RunfileError, installer_options, module_options
+from .spec import ENVIRONMENT, DriverSpec, RunfileError, installer_options
 
 LOGS = (LOG, "/var/log/nvidia-uninstall.log")
 DKMS_LIMIT = 1800.0
@@ -62,13 +62,8 @@ def run_installer(
     with _pending_mark(host, spec, state_dir) as previous:
         argv = ["sh", path] + installer_options(spec, running, temporary)
         _call_installer(host, spec, argv, limits, environment, previous)
-        if spec.dkms:
-            incomplete = [kernel for kernel in spec.kernels if state.module_differences(host, spec, kernel)]
-            build_modules(host, spec.version, incomplete)
-        else:
-            for kernel in spec.kernels[1:]:
-                argv = ["sh", path] + module_options(spec, running, temporary, kernel)
-                _call_installer(host, spec, argv, limits, environment, previous)
+        incomplete = [kernel for kernel in spec.kernels if state.module_differences(host, spec, kernel)]
+        build_modules(host, spec.version, incomplete)
         manifest_notes.delete_copied_file(path, state_dir)
 
 

@@ -11,11 +11,10 @@ from ...base.errors import GpuReadyError
 from ...system import nvrm_version
 
 OPEN_MODULES = (515,)
-NO_DKMS = (520, 56)
 RUNNING_DRIVER = (545, 23)
 SKIP_LOAD = (550, 40)
 MODULE_TYPE = (555, 42)
-"""First releases with open modules, --no-dkms, --allow-installation-with-running-driver, --skip-module-load and
+"""First releases with open modules, --allow-installation-with-running-driver, --skip-module-load and
 --kernel-module-type. An installer ends with an error on an option that it does not know."""
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 """For installers, uninstallers and DKMS, which look for the system's and the administrators' programs."""
@@ -31,8 +30,6 @@ class DriverSpec(NamedTuple):
     version: str
     flavour: str
     kernels: List[str]
-    dkms: bool = True
-    opengl: bool = False
 
 
 def is_older(version: str, release: Tuple[int, ...]) -> bool:
@@ -46,13 +43,10 @@ def installer_options(spec: DriverSpec, running: str, directory: str) -> List[st
     Where the release allows it, the module is not loaded and a driver in use is ignored: loading the driver is a step
     of its own. nouveau is ignored as well: our blacklist disables it from the next boot on.
     """
-    options = ["--silent", "--tmpdir=" + directory, "--no-nouveau-check"]
+    options = ["--silent", "--tmpdir=" + directory, "--no-nouveau-check", "--dkms"]
+    options += ["--no-opengl-files", "--no-install-libglvnd", "--no-install-compat32-libs"]
     if spec.kernels[0] != running:
         options.append("--kernel-name=" + spec.kernels[0])
-    if spec.dkms:
-        options.append("--dkms")
-    elif not is_older(spec.version, NO_DKMS):
-        options.append("--no-dkms")
     if not is_older(spec.version, MODULE_TYPE):
         options.append("--kernel-module-type=" + spec.flavour)
     elif not is_older(spec.version, OPEN_MODULES):
@@ -62,11 +56,4 @@ def installer_options(spec: DriverSpec, running: str, directory: str) -> List[st
         options.append("--skip-module-load")
     if not is_older(spec.version, RUNNING_DRIVER):
         options.append("--allow-installation-with-running-driver")
-    without_opengl = ["--no-opengl-files", "--no-install-libglvnd", "--no-install-compat32-libs"]
-    return options if spec.opengl else options + without_opengl
-
-
-def module_options(spec: DriverSpec, running: str, directory: str, kernel: str) -> List[str]:
-    """Return arguments of a run that only builds the modules for another kernel, on hosts without DKMS."""
-    only = "--kernel-module-only" if is_older(spec.version, OPEN_MODULES) else "--kernel-modules-only"
-    return installer_options(spec._replace(kernels=[running]), running, directory) + [only, "--kernel-name=" + kernel]
+    return options

@@ -10,7 +10,7 @@ from .. import kernel_module
 from . import installed_files
 from .spec import OPEN_MODULES, RUNNING_DRIVER, DriverSpec, RunfileError, is_older
 
-TOOLS = ("cc", "make", "ld")
+TOOLS = ("cc", "make", "ld", "dkms")
 
 
 def missing_parts(host: Host, spec: DriverSpec, state_dir: str = manifest.DIRECTORY) -> List[str]:
@@ -42,7 +42,7 @@ def kernels_to_build(host: Host, spec: DriverSpec, state_dir: str = manifest.DIR
         kernel for kernel in spec.kernels if module_differences(host, spec, kernel) == ["the module for " + kernel]
     ]
     only_modules = len(missing_parts(host, spec, state_dir)) == len(absent) < len(spec.kernels)
-    return absent if spec.dkms and only_modules and host.isdir("/usr/src/nvidia-" + spec.version) else []
+    return absent if only_modules and host.isdir("/usr/src/nvidia-" + spec.version) else []
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def refuse_unbuildable(host: Host, spec: DriverSpec) -> None:
                 "the headers of the kernel %s are missing (/lib/modules/%s/build), so the .run installer cannot build "
                 "its modules. Install them, or boot a kernel that has its headers" % (kernel, kernel)
             )
-    missing = [name for name in TOOLS + (("dkms",) if spec.dkms else ()) if host.which(name) is None]
+    missing = [name for name in TOOLS if host.which(name) is None]
     if missing:
         raise RunfileError(
             "the .run installer of %s needs %s to build its kernel modules. Install the packages gcc, make, binutils "

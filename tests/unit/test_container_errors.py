@@ -196,17 +196,17 @@ CASES = [
 
 @pytest.mark.parametrize(("cause", "needs", "text"), CASES)
 def test_cause_inside_the_frames(cause: str, needs: str | None, text: str) -> None:
-    assert container_errors.read(text) == {"cause": cause, "needs_cuda": needs}
+    found = container_errors.read(text)
+    assert (found["cause"], found["needs_cuda"]) == (cause, needs)
 
 
 @pytest.mark.parametrize("text", ["", "all is well", "something about nvidia that nobody has ever seen"])
 def test_an_unknown_text_has_no_cause(text: str) -> None:
-    assert container_errors.read(text) == {"cause": None, "needs_cuda": None}
-    assert messages.explain("container-error", text) == []
+    assert container_errors.read(text) == {"cause": None, "needs_cuda": None, "problems": []}
 
 
 def test_a_failure_unrelated_to_gpus_has_no_gpu_cause() -> None:
-    assert container_errors.cause("docker: Error response from daemon: something strange failed") == "not_gpu"
+    assert container_errors.read("docker: Error response from daemon: something strange failed")["cause"] == "not_gpu"
 
 
 def test_the_cause_comes_first_among_several_problems() -> None:
@@ -224,8 +224,8 @@ def test_remedy_is_to_check_the_hardware_if_the_text_shows_other_cards() -> None
     error = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n'
     amd = "03:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon RX 7900 XTX]\n"
     nvidia = "04:00.0 3D controller: NVIDIA Corporation GP102GL [Tesla P40] (rev a1)\n"
-    assert container_errors.cause(error + amd) == "toolkit_missing_or_no_nvidia_gpu"
-    assert container_errors.cause(error + amd + nvidia) == container_errors.cause(error) == "toolkit_missing"
+    causes = [container_errors.read(error + cards)["cause"] for cards in ("", amd, amd + nvidia)]
+    assert causes == ["toolkit_missing", "toolkit_missing_or_no_nvidia_gpu", "toolkit_missing"]
 
 
 CLI = "docker: Error response from daemon: OCI runtime create failed: error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: "

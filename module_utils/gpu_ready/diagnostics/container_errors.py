@@ -59,9 +59,8 @@ def needed_cuda(flat: str) -> Optional[str]:
     return match.group(1) if match else None
 
 
-def cause(text: str) -> Optional[str]:
-    """Return the word for the root cause; None for an unknown failure."""
-    found = problems(text)
+def cause(text: str, found: List[Explanation]) -> Optional[str]:
+    """The word for the root cause, the first of the explanations; None for an unknown failure."""
     if found:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}
         return names.get(found[0].code, found[0].code)
@@ -70,5 +69,6 @@ def cause(text: str) -> Optional[str]:
 
 
 def read(text: str) -> Dict[str, Any]:
-    """Read a container's failure."""
-    return {"cause": cause(text), "needs_cuda": needed_cuda(text_lines.joined(text))}
+    """Read a container's failure: the root cause, the CUDA version that an image asks for, and the problems."""
+    found = problems(text)
+    return {"cause": cause(text, found), "needs_cuda": needed_cuda(text_lines.joined(text)), "problems": found}

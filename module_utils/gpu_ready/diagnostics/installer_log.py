@@ -220,9 +220,13 @@ def is_hint(cause: Found) -> bool:
 
 
 def problems(text: str) -> List[Explanation]:
-    """Return the explanations of a log's causes; what was but a warning comes last."""
-    found = sorted(causes(text)[1], key=is_hint)
-    return [message_table.explanation(cause) for cause in found]
+    """The explanations of a log's causes."""
+    return explanations(causes(text)[1])
+
+
+def explanations(found: List[Found]) -> List[Explanation]:
+    """What was but a warning comes last."""
+    return [message_table.explanation(cause) for cause in sorted(found, key=is_hint)]
 
 
 def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
@@ -235,7 +239,7 @@ def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
 
 
 def read(text: str) -> Dict[str, Any]:
-    """Read a log: did the installation fail, the causes, and the driver, kernel and package that it names.
+    """Read a log: did the installation fail, the causes, problems, and the driver, kernel and package that it names.
 
     ``installer_failed`` is None if the log shows neither a failure nor the end of a successful installation; a warning
     that names a cause is a report without a failure. ``complete``: the log shows the end of a successful installation.
@@ -249,4 +253,5 @@ def read(text: str) -> Dict[str, Any]:
         "driver_version": named(VERSIONS, text),
         "kernel": named(KERNELS, text),
         "package": named(PACKAGES, text),
+        "problems": explanations(found),
     }

@@ -178,7 +178,7 @@ def near(pattern: str, text: str, position: int) -> Optional[str]:
 
 
 def read(text: str) -> Dict[str, Any]:
-    """Parse a kernel log: its condition (the root cause), events, versions and addresses."""
+    """Parse a kernel log: its condition (the root cause), events, versions, addresses and problems."""
     log = parse(text)
     flat = log.whole.text
     found = explanations(log)
@@ -202,7 +202,7 @@ def read(text: str) -> Dict[str, Any]:
     }
     devices = first(DEVICES, flat)
     answer["devices"] = int(devices[:6]) if devices else None
-    answer.update(versions(log.nvidia.text, log.others.text))
+    answer.update(versions(log.nvidia.text, log.others.text), problems=found)
     return answer
 
 

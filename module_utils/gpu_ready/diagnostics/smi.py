@@ -65,7 +65,8 @@ def problems(text: str) -> List[Explanation]:
 
 
 def read(text: str) -> Dict[str, Any]:
-    """Read any output of nvidia-smi: versions, GPUs, or the state that its failure means."""
+    """Read any output of nvidia-smi: versions, GPUs and problems, or the state that its failure means."""
+    explained = problems(text)
     text = text_lines.plain(text)
     flat = text_lines.joined(text)
     found = smi_forms.reading(text)
@@ -79,7 +80,7 @@ def read(text: str) -> Dict[str, Any]:
         answer["tegra"] = True
     if not usable:
         answer["state"] = complaints[0].entry.names if complaints else None
-    answer.update(beside(flat, text))
+    answer.update(beside(flat, text), problems=explained)
     return answer
 
 

@@ -7,7 +7,6 @@ from ..diagnostics import (
     installer_log,
     kernel_log,
     message_table,
-    messages,
     smi,
     smi_topology,
     smi_vgpu,
@@ -40,8 +39,8 @@ SEARCHED = {
 """What each kind of text is searched for, and what to do when nothing is found."""
 
 
-def with_problems(kind: str, answer: Dict[str, Any], text: str) -> Dict[str, Any]:
-    """Add the problems in the text, the root cause first."""
+def with_rows(answer: Dict[str, Any]) -> Dict[str, Any]:
+    """An answer with its problems as rows for JSON, the root cause first."""
     found = [
         {
             "code": problem.code,
@@ -52,7 +51,7 @@ def with_problems(kind: str, answer: Dict[str, Any], text: str) -> Dict[str, Any
             "cause": problem.cause,
             "remedy": problem.remedy,
         }
-        for problem in messages.explain(kind, text)
+        for problem in answer["problems"]
     ]
     return dict(answer, problems=found)
 
@@ -77,7 +76,7 @@ INCOMPLETE = (
 
 def read_smi(text: str) -> Dict[str, Any]:
     """Read any output of nvidia-smi; a successful call has only problems of single GPUs."""
-    answer = with_problems("nvidia-smi", smi.read(text), text)
+    answer = with_rows(smi.read(text))
     locator = Locator(text)
     answer["lines"] = locator.values(answer, ["driver_version", "cuda_version", "bus_id", "nvml_library_version"])
     answer["gpus"] = locator.rows(answer["gpus"], ["bus_id", "uuid", "name"])
@@ -135,7 +134,7 @@ def describe_smi(answer: Dict[str, Any]) -> List[str]:
 
 def read_container(text: str) -> Dict[str, Any]:
     """Read why a container did not start or sees no GPU."""
-    answer = with_problems("container-error", container_errors.read(text), text)
+    answer = with_rows(container_errors.read(text))
     return dict(answer, lines=Locator(text).values(answer, ["needs_cuda"]))
 
 
@@ -154,7 +153,7 @@ def describe_container(answer: Dict[str, Any]) -> List[str]:
 
 def read_installer(text: str) -> Dict[str, Any]:
     """Read a log of nvidia-installer, DKMS or a package manager that called it."""
-    answer = with_problems("installer-log", installer_log.read(text), text)
+    answer = with_rows(installer_log.read(text))
     return dict(answer, lines=Locator(text).values(answer, ["driver_version", "kernel", "package"]))
 
 
@@ -179,7 +178,7 @@ def describe_installer(answer: Dict[str, Any]) -> List[str]:
 
 def read_dmesg(text: str) -> Dict[str, Any]:
     """Read a kernel log."""
-    answer = with_problems("dmesg", kernel_log.read(text), text)
+    answer = with_rows(kernel_log.read(text))
     keys = ["driver_version", "legacy_branch", "client_version", "pci"]
     return dict(answer, lines=Locator(text).values(answer, keys))
 

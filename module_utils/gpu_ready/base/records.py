@@ -1,10 +1,16 @@
 """Records (``typing.NamedTuple``) to and from JSON, driven by their annotations."""
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Tuple, Type, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, NewType, Tuple, Type, TypeVar, Union, cast
 
 from .errors import GpuReadyError
 
 R = TypeVar("R", bound=NamedTuple)
+if TYPE_CHECKING:
+    Word = str
+    Message = str
+    Content = str
+else:  # texts of answers; plugin_utils/answer_bounds.py says how much of each is accepted
+    Word, Message, Content = NewType("Word", str), NewType("Message", str), NewType("Content", str)
 
 
 class RecordError(GpuReadyError):
@@ -28,6 +34,7 @@ def from_json(record: Type[R], value: object) -> R:
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
+    hint = getattr(hint, "__supertype__", hint)
     if isinstance(hint, type) and hasattr(hint, "_fields"):
         return _record(hint, value, where)
     origin: Any = getattr(hint, "__origin__", None)

@@ -14,6 +14,7 @@ from ..plan import compose, health, verification
 from ..plan import upgrade as plan_upgrade
 from ..plan.driver import boot_module, parameters
 from ..plan.model import REBOOT, DriverChoice, Refusal
+from ..report.host_audit import AuditCheck
 from . import decide
 
 SOUND, DRIFT, REFUSED, NO_GPU = "ok", "drift", "refused", "no_gpu"
@@ -40,16 +41,6 @@ GROUPS = (
 )
 """Parts with the beginnings of the ids of their steps in the plan."""
 INTERRUPTED = "an interrupted live reload stopped %s"
-
-
-class AuditCheck(NamedTuple):
-    """One part of a host. ``ok``: True, False for drift, None for information that is no drift."""
-
-    name: str
-    desired: Optional[str]
-    found: Optional[str]
-    ok: Optional[bool]
-    why: str = ""
 
 
 class AuditFacts(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..base import records
 from ..base.plain_text import plain_text
+from .host_audit import HostAudit
 from .layout import (
     NOTHING,
     Message,
@@ -24,8 +25,6 @@ from .layout import (
 SCHEMA = 1
 UNREACHABLE, FAILED, NOT_REACHED = "unreachable", "failed", "not_reached"
 TASK_FAILED = "Task failed: "
-GOOD = ("ok", "no_gpu")
-"""States with exit status 0."""
 REST = "gpu_audit_format json or csv has all of them"
 MOST_HOLDERS = 20
 """Processes that hold a GPU, in the table; JSON and CSV list all of them."""
@@ -49,49 +48,6 @@ COLUMNS: Tuple[Tuple[str, str, int], ...] = (
 FORMULA = re.compile("[=+@＝＋－＠-]")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?$")
 CSV_COLUMNS = ("host", "state", "check", "desired", "found", "ok", "why")
-
-
-class AuditedCheck(NamedTuple):
-    """``ok``: True, False for drift, None for information that is no drift."""
-
-    name: str
-    desired: Optional[str] = None
-    found: Optional[str] = None
-    ok: Optional[bool] = None
-    why: str = ""
-
-
-class GpuHolder(NamedTuple):
-    """A process that uses a GPU. ``service``: one of the driver's own services."""
-
-    pid: int
-    name: str = ""
-    command: str = ""
-    container: Optional[str] = None
-    service: bool = False
-    job: Optional[str] = None
-
-
-class HostAudit(NamedTuple):
-    """The answer of gpu_audit for one host, or why there is none. ``row``: columns of the table."""
-
-    state: str
-    why: List[str] = []
-    checks: List[AuditedCheck] = []
-    holders: List[GpuHolder] = []
-    steps: List[str] = []
-    warnings: List[str] = []
-    summary: str = ""
-    row: Dict[str, Optional[str]] = {}
-
-    @property
-    def is_good(self) -> bool:
-        return self.state in GOOD
-
-    @property
-    def work(self) -> List[GpuHolder]:
-        """Processes that use the GPUs, without the driver's own services."""
-        return [holder for holder in self.holders if not holder.service]
 
 
 class Audit(NamedTuple):

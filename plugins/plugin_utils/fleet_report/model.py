@@ -15,6 +15,7 @@ from typing import Any
 from ...module_utils.gpu_ready.base.plain_text import plain_text
 from ...module_utils.gpu_ready.report import audit_table
 from ...module_utils.gpu_ready.report import run as run_report
+from ...module_utils.gpu_ready.report.host_audit import HostAudit
 from ...module_utils.gpu_ready.report.layout import natural_order, one_line
 
 TITLES = {
@@ -269,7 +270,7 @@ def of_audit(parts: Mapping[str, Any], time: str, check_mode: bool) -> Fleet:
     return Fleet("audit", time, check_mode, hosts, AUDIT_COLUMNS, audit_table.to_json(made), audit_table.bad(made))
 
 
-def audit_host(name: str, one: audit_table.HostAudit) -> Host:
+def audit_host(name: str, one: HostAudit) -> Host:
     """Return the record of one audited host."""
     checks = {check.name: check for check in one.checks[:MOST]}
     answered = one.state in ("ok", "drift")

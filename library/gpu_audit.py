@@ -59,18 +59,21 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.audit import AuditAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.lifecycle import audit
+from ..module_utils.gpu_ready.report.host_audit import HostAudit
 
+ANSWER = AuditAnswer
 ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
 
 
 def run(host, params, check):
-    return {"changed": False, "audit": audit.audit_json(host, params["settings"])}
+    return AuditAnswer(HostAudit(**audit.audit_json(host, params["settings"])))
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -79,14 +79,16 @@ path:
 import os
 import time
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils import basic
 
+from ..module_utils.gpu_ready.answers.controller import AuditReportAnswer
 from ..module_utils.gpu_ready.base import files
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import exit_module
 from ..module_utils.gpu_ready.report import audit_table as audit_report
 from ..module_utils.gpu_ready.report import run as report
 
+ANSWER = AuditReportAnswer
 ARGUMENT_SPEC = {
     "parts": {"type": "dict", "required": True},
     "format": {"type": "str", "choices": ["table", "diff", "json", "csv"], "default": "table"},
@@ -107,12 +109,12 @@ def run(params, check, show_diff):
                 "The audit cannot be written to %s (%s): set gpu_audit_path to a writable file."
                 % (path, error.strerror)
             ) from None
-    return {"changed": False, "text": text, "counts": made.counts, "bad": audit_report.bad(made), "path": path}
+    return AuditReportAnswer(text, made.counts, audit_report.bad(made), path)
 
 
 def main():
-    module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    exit_module(module, lambda: run(module.params, module.check_mode, module._diff))
+    module = basic.AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
+    exit_module(module, lambda: run(module.params, module.check_mode, module._diff), ANSWER)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ import os
 import re
 import tempfile
 
+from ..module_utils.gpu_ready.answers.containers import CdiSpecAnswer
 from ..module_utils.gpu_ready.base import files, manifest_notes, work_directories
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
@@ -80,6 +81,7 @@ from ..module_utils.gpu_ready.containers import cdi, cdi_build
 from ..module_utils.gpu_ready.driver.libraries import multiarch_directory
 from ..module_utils.gpu_ready.facts import docker as look
 
+ANSWER = CdiSpecAnswer
 ARGUMENT_SPEC = {
     "path": {"type": "path", "required": True},
     "unrefreshed": {"type": "path", "default": ""},
@@ -165,15 +167,15 @@ def run(host, params, check):
             os.unlink(name)
     spec = cdi.parse_spec(after)
     old = "" if before is None else before.decode("utf-8", "replace")
-    return {
-        "changed": changed,
-        "devices": list(spec.devices) if spec else [],
-        "diff": {"before_header": path, "after_header": path, "before": old, "after": after},
-    }
+    return CdiSpecAnswer(
+        changed=changed,
+        devices=list(spec.devices) if spec else [],
+        diff={"before_header": path, "after_header": path, "before": old, "after": after},
+    )
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ keys:
   sample: [containerd.runtimes.nvidia.runtime_type, containerd.runtimes.nvidia.options.BinaryName]
 """
 
+from ..module_utils.gpu_ready.answers.containers import ContainerdConfigAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.containers.containerd import config as containerd_config
@@ -74,6 +75,7 @@ from ..module_utils.gpu_ready.containers.containerd import files as containerd_f
 from ..module_utils.gpu_ready.facts import engines
 from ..module_utils.gpu_ready.plan.containers import containerd
 
+ANSWER = ContainerdConfigAnswer
 ARGUMENT_SPEC = {
     "mode": {"type": "str", "choices": ["toolkit", "cdi", "native", "none"], "default": "toolkit"},
     "default": {"type": "bool", "default": False},
@@ -99,11 +101,11 @@ def run(host, params, check):
                 "containerd refuses the new value of %s: %s. Its files were not changed."
                 % (", ".join(change.keys), error)
             ) from None
-    return {
-        "changed": bool(change.edits),
-        "files": [edit.path for edit in change.edits],
-        "keys": change.keys if change.edits else [],
-        "diff": [
+    return ContainerdConfigAnswer(
+        changed=bool(change.edits),
+        files=[edit.path for edit in change.edits],
+        keys=change.keys if change.edits else [],
+        diff=[
             {
                 "before_header": edit.path,
                 "after_header": edit.path,
@@ -112,11 +114,11 @@ def run(host, params, check):
             }
             for edit in change.edits
         ],
-    }
+    )
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -101,11 +101,13 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.cuda import CudaRunfileAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
 from ..module_utils.gpu_ready.cuda.toolkit import installed_release
 from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 
+ANSWER = CudaRunfileAnswer
 ARGUMENT_SPEC = {
     "installers": {
         "type": "list",
@@ -149,13 +151,13 @@ def run(host, params, check):
     if not check:
         for one in todo:
             after[one.version] = cuda_runfile.install(host, one, limits, paths)
-    return {
-        "changed": bool(todo),
-        "missing": [missing[one.version] for one in todo],
-        "needs": [one.version for one in todo],
-        "releases": before if check else after,
-        "diff": {"before": format_releases(before, todo), "after": format_releases(after, todo)},
-    }
+    return CudaRunfileAnswer(
+        changed=bool(todo),
+        missing=[missing[one.version] for one in todo],
+        needs=[one.version for one in todo],
+        releases=before if check else after,
+        diff={"before": format_releases(before, todo), "after": format_releases(after, todo)},
+    )
 
 
 def format_releases(releases, todo):
@@ -163,7 +165,7 @@ def format_releases(releases, todo):
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

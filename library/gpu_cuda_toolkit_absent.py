@@ -52,9 +52,11 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.cuda import CudaToolkitAbsentAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile
 
+ANSWER = CudaToolkitAbsentAnswer
 ARGUMENT_SPEC = {
     "toolkits": {
         "type": "list",
@@ -77,11 +79,11 @@ def run(host, params, check):
         else:
             removed += cuda_runfile.remove_toolkit(host, entry["version"], entry["path"], paths)
     before = "".join("%s\n" % entry["path"] for entry in found)
-    return {"changed": bool(found), "removed": removed, "diff": {"before": before, "after": ""}}
+    return CudaToolkitAbsentAnswer(bool(found), removed, {"before": before, "after": ""})
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

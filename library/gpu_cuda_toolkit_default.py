@@ -61,9 +61,11 @@ kept_by:
   sample: alternatives
 """
 
+from ..module_utils.gpu_ready.answers.cuda import CudaToolkitDefaultAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.cuda import default as cuda_default
 
+ANSWER = CudaToolkitDefaultAnswer
 ARGUMENT_SPEC = {
     "version": {"type": "str", "required": True},
     "path": {"type": "path", "required": True},
@@ -75,19 +77,19 @@ def run(host, params, check):
     change = cuda_default.plan_change(host, params["path"], paths, check)
     if change.changed and not check:
         cuda_default.apply_change(host, change, params["version"], paths)
-    return {
-        "changed": change.changed,
-        "target": change.path,
-        "kept_by": "alternatives" if change.group else "link",
-        "diff": {
+    return CudaToolkitDefaultAnswer(
+        changed=change.changed,
+        target=change.path,
+        kept_by="alternatives" if change.group else "link",
+        diff={
             "before": cuda_default.format_link(change.before, paths),
             "after": cuda_default.format_link(change.after, paths),
         },
-    }
+    )
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

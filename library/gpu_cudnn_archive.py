@@ -124,6 +124,7 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.cuda import CudnnArchiveAnswer
 from ..module_utils.gpu_ready.base import manifest_notes
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.download import DownloadLimits
@@ -132,6 +133,7 @@ from ..module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
 from ..module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
 from ..module_utils.gpu_ready.cuda.cudnn import model as cudnn
 
+ANSWER = CudnnArchiveAnswer
 ARGUMENT_SPEC = {
     "installs": {
         "type": "list",
@@ -207,12 +209,12 @@ def run(host, params, check):
         name: "".join("CUDA %s: cuDNN %s\n" % item for item in sorted(result[name].items()) if item[1])
         for name in ("before", "after")
     }
-    return {
-        "changed": result["changed"],
-        "versions": result["after"],
-        "removed": result["removed"],
-        "diff": {"before": text["before"], "after": text["after"]},
-    }
+    return CudnnArchiveAnswer(
+        changed=result["changed"],
+        versions=result["after"],
+        removed=result["removed"],
+        diff={"before": text["before"], "after": text["after"]},
+    )
 
 
 def refresh_linker_cache(host):
@@ -222,7 +224,7 @@ def refresh_linker_cache(host):
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -85,12 +85,14 @@ validated:
   sample: true
 """
 
+from ..module_utils.gpu_ready.answers.containers import DaemonJsonAnswer
 from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
 from ..module_utils.gpu_ready.containers.daemon_json import write as daemon_json_file
 
+ANSWER = DaemonJsonAnswer
 ARGUMENT_SPEC = {
     "path": {"type": "path", "default": "/etc/docker/daemon.json"},
     "set": {"type": "dict", "default": {}},
@@ -120,22 +122,22 @@ def run(host, params, check):
             % (path, ", ".join(change.keys), error)
         ) from None
     header = {"before_header": path, "after_header": path}
-    return {
-        "changed": change.changed,
-        "keys": change.keys,
-        "activation": change.activation,
-        "validated": validated,
-        "backup": backup,
-        "diff": dict(
+    return DaemonJsonAnswer(
+        changed=change.changed,
+        keys=change.keys,
+        activation=change.activation,
+        validated=validated,
+        backup=backup,
+        diff=dict(
             header,
             before=secret_values.mask_options(change.before or ""),
             after=secret_values.mask_options(change.after),
         ),
-    }
+    )
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,11 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.driver import DkmsAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver import dkms
 
+ANSWER = DkmsAnswer
 ARGUMENT_SPEC = {"kernel": {"type": "str", "required": True}}
 
 
@@ -51,13 +53,13 @@ def run(host, params, check):
     before = dkms.module_files(host, kernel)
     if check:
         damaged = dkms.damaged_modules(host, kernel)
-        return {"changed": bool(damaged) or not before, "damaged": damaged, "modules": before}
+        return DkmsAnswer(bool(damaged) or not before, damaged, before)
     damaged, after = dkms.build(host, kernel)
-    return {"changed": bool(damaged) or after != before, "damaged": damaged, "modules": after}
+    return DkmsAnswer(bool(damaged) or after != before, damaged, after)
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

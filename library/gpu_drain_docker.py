@@ -75,9 +75,11 @@ remaining_s:
   type: int
 """
 
+from ..module_utils.gpu_ready.answers.drain import DrainDockerAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.drain import docker, hook
 
+ANSWER = DrainDockerAnswer
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": ["drained", "undrained"]},
     "grace": {"type": "int", "default": -1},
@@ -90,15 +92,15 @@ ARGUMENT_SPEC = {
 def run(host, params, check):
     engine = docker.DockerEngine(host, limit=params["timeout"])
     if params["state"] == "undrained":
-        return docker.start_all(host, engine, check)
+        return DrainDockerAnswer(**docker.start_all(host, engine, check))
     temporary = params["stop_temporary"]
     stopped = docker.stop_all(host, engine, temporary, params["grace"], check)
     values = hook.wait_values(lambda: engine.pending_work(temporary), params["timeout"], params["deadline"], check)
-    return dict(values, containers=stopped, changed=bool(stopped))
+    return DrainDockerAnswer(**dict(values, containers=stopped, changed=bool(stopped)))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

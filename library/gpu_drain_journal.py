@@ -50,10 +50,12 @@ description:
   sample: [slurm's node gpu1 is drained]
 """
 
+from ..module_utils.gpu_ready.answers.drain import DrainJournalAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.records import RecordError
 from ..module_utils.gpu_ready.drain import journal
 
+ANSWER = DrainJournalAnswer
 ARGUMENT_SPEC = {
     "record": {"type": "dict", "default": {}},
     "remove": {"type": "list", "elements": "str", "default": []},
@@ -70,11 +72,11 @@ def run(host, params, check):
     if not check:
         journal.remove_entries(host, params["remove"])
         journal.record_entries(host, entries)
-    return {"changed": after != before, "journal": journal.to_json(after), "description": journal.describe(after)}
+    return DrainJournalAnswer(journal.to_json(after), journal.describe(after), after != before)
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

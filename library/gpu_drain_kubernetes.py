@@ -118,6 +118,7 @@ remaining_s:
   type: int
 """
 
+from ..module_utils.gpu_ready.answers.drain import DrainKubernetesAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 from ..module_utils.gpu_ready.drain import hook
@@ -125,6 +126,7 @@ from ..module_utils.gpu_ready.drain.kubernetes import EvictionOptions, Kubernete
 
 ACTIONS = {"cordoned": hook.DRAIN, "evicted": hook.WAIT, "uncordoned": hook.UNDRAIN}
 
+ANSWER = DrainKubernetesAnswer
 ARGUMENT_SPEC = dict(
     {
         "state": {"type": "str", "required": True, "choices": list(ACTIONS)},
@@ -148,11 +150,11 @@ def run(host, params, check):
     options = EvictionOptions(*[params[name] for name in EvictionOptions._fields])
     seconds = hook.call_duration(params["timeout"], params["deadline"])
     node = KubernetesHook(kubectl, params["node"], options, seconds)
-    return hook.run_action(node, ACTIONS[params["state"]], params, check)
+    return DrainKubernetesAnswer(**hook.run_action(node, ACTIONS[params["state"]], params, check))
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

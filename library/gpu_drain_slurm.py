@@ -89,12 +89,14 @@ remaining_s:
   type: int
 """
 
+from ..module_utils.gpu_ready.answers.drain import DrainSlurmAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.drain import hook
 from ..module_utils.gpu_ready.drain.slurm import SlurmHook
 
 ACTIONS = {"drained": hook.DRAIN, "waited": hook.WAIT, "undrained": hook.UNDRAIN}
 
+ANSWER = DrainSlurmAnswer
 ARGUMENT_SPEC = {
     "state": {"type": "str", "required": True, "choices": list(ACTIONS)},
     "node": {"type": "str", "required": True},
@@ -108,11 +110,11 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     node = SlurmHook(host, params["node"], params["directory"])
-    return hook.run_action(node, ACTIONS[params["state"]], params, check)
+    return DrainSlurmAnswer(**hook.run_action(node, ACTIONS[params["state"]], params, check))
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

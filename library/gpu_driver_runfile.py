@@ -114,6 +114,7 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.driver import DriverRunfileAnswer
 from ..module_utils.gpu_ready.base import manifest
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.runfile import install as runfile
@@ -123,6 +124,7 @@ from ..module_utils.gpu_ready.driver.runfile.fetch import InstallerSource, Runfi
 from ..module_utils.gpu_ready.driver.runfile.spec import DriverSpec
 from ..module_utils.gpu_ready.driver.runfile.store import find_installer
 
+ANSWER = DriverRunfileAnswer
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "source": {"type": "str", "default": ""},
@@ -159,28 +161,28 @@ def install(host, params, check):
     after = "".join("%s module for %s\n" % (spec.flavour, kernel) for kernel in kernels)
     after = "NVIDIA driver %s (.run)\n%s" % (spec.version, after)
     before = "missing: %s\n" % ", ".join(missing) if missing else after
-    return {
-        "changed": bool(missing),
-        "version": installed_files.installed_version(host) if check else spec.version,
-        "missing": missing,
-        "needs_file": needs_file,
-        "removed": [],
-        "diff": {"before": describe_state(host) + before if check and missing else before, "after": after},
-    }
+    return DriverRunfileAnswer(
+        changed=bool(missing),
+        version=installed_files.installed_version(host) if check else spec.version,
+        missing=missing,
+        needs_file=needs_file,
+        removed=[],
+        diff={"before": describe_state(host) + before if check and missing else before, "after": after},
+    )
 
 
 def remove(host, check):
     before = describe_state(host)
     installed = bool(before or installed_files.find_uninstaller(host))
     removed = runfile.remove(host) if installed and not check else []
-    return {
-        "changed": installed,
-        "version": installed_files.installed_version(host),
-        "missing": [],
-        "needs_file": False,
-        "removed": removed,
-        "diff": {"before": before, "after": ""},
-    }
+    return DriverRunfileAnswer(
+        changed=installed,
+        version=installed_files.installed_version(host),
+        missing=[],
+        needs_file=False,
+        removed=removed,
+        diff={"before": before, "after": ""},
+    )
 
 
 def run(host, params, check):
@@ -188,7 +190,7 @@ def run(host, params, check):
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC, required_if=[("state", "present", ["source", "version"])])
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER, required_if=[("state", "present", ["source", "version"])])
 
 
 if __name__ == "__main__":

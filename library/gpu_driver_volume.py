@@ -50,11 +50,13 @@ files:
   sample: [bin/nvidia-smi, lib64/libcuda.so.1, lib64/libcuda.so.580.95.05]
 """
 
+from ..module_utils.gpu_ready.answers.containers import DriverVolumeAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.containers import driver_volume, driver_volume_files
 from ..module_utils.gpu_ready.facts import docker as look
 
+ANSWER = DriverVolumeAnswer
 ARGUMENT_SPEC = {"path": {"type": "path", "default": driver_volume.ROOT}}
 
 
@@ -68,21 +70,21 @@ def run(host, params, check):
     why = look.volume_stale(host, layout, path)
     if why and not check:
         driver_volume_files.create_volume(layout, path)
-    return {
-        "changed": bool(why),
-        "version": layout.version,
-        "files": sorted(list(layout.files) + list(layout.links)),
-        "diff": {
+    return DriverVolumeAnswer(
+        changed=bool(why),
+        version=layout.version,
+        files=sorted(list(layout.files) + list(layout.links)),
+        diff={
             "before_header": path,
             "after_header": path,
             "before": "%s\n" % why if why else "",
             "after": "driver %s\n" % layout.version if why else "",
         },
-    }
+    )
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -59,9 +59,11 @@ rebuilt:
   type: bool
 """
 
+from ..module_utils.gpu_ready.answers.system import FilesAnswer
 from ..module_utils.gpu_ready.base import managed_files
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 
+ANSWER = FilesAnswer
 ARGUMENT_SPEC = {
     "files": {
         "type": "list",
@@ -80,11 +82,11 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     files = [managed_files.parse_file(entry) for entry in params["files"]]
-    return managed_files.converge(host, files, params["rebuild"], check)
+    return FilesAnswer(**managed_files.converge(host, files, params["rebuild"], check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -87,9 +87,11 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.driver import KernelModuleAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.live_reload import ModuleRequest, change_modules
 
+ANSWER = KernelModuleAnswer
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["loaded", "reloaded"], "default": "loaded"},
     "modules": {"type": "list", "elements": "str", "default": ["nvidia", "nvidia-uvm"]},
@@ -100,11 +102,11 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    return change_modules(host, ModuleRequest(**params), check)
+    return KernelModuleAnswer(**change_modules(host, ModuleRequest(**params), check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

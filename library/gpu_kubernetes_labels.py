@@ -52,9 +52,11 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.cluster import KubernetesLabelsAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.verify import node_labels
 
+ANSWER = KubernetesLabelsAnswer
 ARGUMENT_SPEC = {
     "sharing": {"type": "str", "choices": ["none", "time-slicing", "mps"], "default": "none"},
     "replicas": {"type": "int", "default": 2},
@@ -64,11 +66,11 @@ ARGUMENT_SPEC = {
 def run(host, params, check):
     sharing = node_labels.Sharing(params["sharing"], params["replicas"])
     node = node_labels.collect(host, sharing)
-    return {"changed": False, "labels": node.labels, "gpus": node.gpus}
+    return KubernetesLabelsAnswer(node.labels, node.gpus)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -79,10 +79,12 @@ kept_for:
   elements: str
 """
 
+from ..module_utils.gpu_ready.answers.cluster import KubernetesObjectsAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster import conflicts, objects, taints
 from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 
+ANSWER = KubernetesObjectsAnswer
 ARGUMENT_SPEC = dict(
     {
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -104,16 +106,16 @@ def run(host, params, check):
     else:
         changes, kept_for = objects.remove(kubectl, params["nodes"], check)
         changes += taints.apply(kubectl, dict.fromkeys(params["nodes"], taints.NONE), check)
-    return {
-        "changed": bool(changes),
-        "objects": [one.name for one in changes],
-        "kept_for": kept_for,
-        "diff": [objects.diff(one) for one in changes],
-    }
+    return KubernetesObjectsAnswer(
+        changed=bool(changes),
+        objects=[one.name for one in changes],
+        kept_for=kept_for,
+        diff=[objects.diff(one) for one in changes],
+    )
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -61,10 +61,12 @@ refused:
   sample: {gpu2: NVIDIA's DRA driver needs driver 580 or newer (found 570.1.2). Upgrade it.}
 """
 
+from ..module_utils.gpu_ready.answers.cluster import KubernetesOperatorAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster import operator
 from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
 
+ANSWER = KubernetesOperatorAnswer
 ARGUMENT_SPEC = dict(
     {
         "dra": {"type": "bool", "default": False},
@@ -80,15 +82,12 @@ def run(host, params, check):
     if params["dra"]:
         operator.check_dra(server, params["has_cdi"])
     drivers = {str(node): str(version) for node, version in params["drivers"].items()}
-    return {
-        "changed": False,
-        "server": server,
-        "refused": operator.refuse_drivers(drivers) if params["dra"] else {},
-    }
+    refused = operator.refuse_drivers(drivers) if params["dra"] else {}
+    return KubernetesOperatorAnswer(server=server, refused=refused)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

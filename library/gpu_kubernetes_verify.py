@@ -101,6 +101,7 @@ remaining_s:
 
 import time
 
+from ..module_utils.gpu_ready.answers.cluster import KubernetesVerifyAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.cluster import verify_pods
 from ..module_utils.gpu_ready.cluster.kubectl import ACCESS_SPEC, Kubectl
@@ -109,6 +110,7 @@ PAUSE = 2.0
 ROUND = 20.0
 """Seconds after which a call returns, so that progress is shown."""
 
+ANSWER = KubernetesVerifyAnswer
 ARGUMENT_SPEC = dict(
     {
         "state": {"type": "str", "required": True, "choices": ["checked", "absent"]},
@@ -126,9 +128,9 @@ ARGUMENT_SPEC = dict(
 def run(host, params, check):
     kubectl = Kubectl.from_params(host, params)
     if params["state"] == "absent":
-        return {"changed": False if check else verify_pods.remove(kubectl)}
+        return KubernetesVerifyAnswer(False if check else verify_pods.remove(kubectl))
     if check:
-        return {"changed": False, "nodes": {}, "done": True, "waiting": "", "deadline": 0.0, "remaining_s": 0}
+        return KubernetesVerifyAnswer(nodes={}, done=True, waiting="", deadline=0.0, remaining_s=0)
     deadline = params["deadline"] or time.time() + params["timeout"]
     nodes = verify_pods.read_nodes(params["nodes"], params["replicas"])
     options = verify_pods.PodOptions(params["image"], params["runtime_class"], params["timeout"] + 60)
@@ -136,14 +138,14 @@ def run(host, params, check):
     if time.time() >= deadline:
         verdicts = verify_pods.give_up(verdicts, params["timeout"])
     waiting = verify_pods.summary(verdicts)
-    return {
-        "changed": False,  # the test pods are removed again
-        "nodes": {name: one._asdict() for name, one in verdicts.items()},
-        "done": not waiting,
-        "waiting": waiting,
-        "deadline": deadline,
-        "remaining_s": max(int(deadline - time.time()), 0),
-    }
+    return KubernetesVerifyAnswer(
+        changed=False,  # the test pods are removed again
+        nodes=verdicts,
+        done=not waiting,
+        waiting=waiting,
+        deadline=deadline,
+        remaining_s=max(int(deadline - time.time()), 0),
+    )
 
 
 def wait(kubectl, nodes, options, seconds):
@@ -157,7 +159,7 @@ def wait(kubectl, nodes, options, seconds):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -85,9 +85,11 @@ last_step_running:
   type: bool
 """
 
+from ..module_utils.gpu_ready.answers.system import LeaseAnswer
 from ..module_utils.gpu_ready.base import lease
 from ..module_utils.gpu_ready.base.module import run_module
 
+ANSWER = LeaseAnswer
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["taken", "extended", "released"], "required": True},
     "lasts": {"type": "int", "default": lease.USUAL},
@@ -102,7 +104,7 @@ def run(host, params, check):
     work = lease.current_run()
     held_by = ""
     if work is None:
-        return {"changed": False, "held_by": held_by}
+        return LeaseAnswer()
     claim = lease.Claim(work, params["living"], params["take_over"], params["age"], params["resumes"])
     if check:
         try:
@@ -110,17 +112,17 @@ def run(host, params, check):
         except lease.LeaseError as error:
             held_by = "" if params["take_over"] else str(error)
     elif params["state"] == "taken":
-        return {"changed": False, "held_by": held_by, "before": lease.take(host, claim, params["lasts"])}
+        return LeaseAnswer(before=lease.take(host, claim, params["lasts"]))
     elif params["state"] == "extended":
         lease.extend(host, work, params["lasts"])
     else:
         lease.release(host, work)
     # The lease is no state that the operator asked for: it is deleted when the run ends.
-    return {"changed": False, "held_by": held_by}
+    return LeaseAnswer(held_by=held_by)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -70,10 +70,12 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.system import MonitoringAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.lifecycle import monitoring
 from ..module_utils.gpu_ready.system.monitoring_files import MonitoringParams
 
+ANSWER = MonitoringAnswer
 ARGUMENT_SPEC = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "python": {"type": "str", "default": "/usr/bin/python3"},
@@ -87,12 +89,13 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     if params["state"] == "absent":
-        return monitoring.remove(host, check)
-    return monitoring.install(host, MonitoringParams(*(params[name] for name in MonitoringParams._fields)), check)
+        return MonitoringAnswer(**monitoring.remove(host, check))
+    given = MonitoringParams(*(params[name] for name in MonitoringParams._fields))
+    return MonitoringAnswer(**monitoring.install(host, given, check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

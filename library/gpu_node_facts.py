@@ -56,20 +56,22 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.node import GpuNodeFacts, NodeFactsAnswer
 from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.facts import collect, public
 
+ANSWER = NodeFactsAnswer
 ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
 
 
 def run(host, params, check):
     facts = secret_values.mask_values(public.public_json(collect.collect(host, params["treat_as"])))
-    return {"changed": False, "ansible_facts": {"gpu_node": facts}}
+    return NodeFactsAnswer(GpuNodeFacts(facts))
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

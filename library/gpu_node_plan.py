@@ -437,20 +437,23 @@ compile_once()
 
 import time
 
+from ..module_utils.gpu_ready.answers.node import CollectedFacts
 from ..module_utils.gpu_ready.base.lease_mark import mark
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.facts import collect, model
 from ..module_utils.gpu_ready.lifecycle.options import ARGUMENT_SPEC
 
+ANSWER = CollectedFacts
+
 
 def run(host, params, check):
     lease = mark(host)  # before the facts: what another run changes from now on counts as changed
     facts = model.to_json(collect.collect(host, params["gpu_ready_treat_as"] or None))
-    return {"changed": False, "facts": facts, "lease": lease, "time": int(time.time())}
+    return CollectedFacts(facts, lease, int(time.time()))
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -63,10 +63,12 @@ devices:
   sample: ["10de:1eb8 TU104GL [Tesla T4]: kmod-nvidia-open"]
 """
 
+from ..module_utils.gpu_ready.answers.driver import NvidiaDetectAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.driver import nvidia_detect
 
+ANSWER = NvidiaDetectAnswer
 ARGUMENT_SPEC = {
     "expect": {"type": "list", "elements": "str", "required": True},
     "gpus": {"type": "list", "elements": "str", "default": []},
@@ -79,11 +81,11 @@ def run(host, params, check):
     disagreement = nvidia_detect.find_disagreement(detected, params["expect"], params["gpus"])
     if disagreement:
         raise GpuReadyError(disagreement, **result)
-    return dict(result, changed=False)
+    return NvidiaDetectAnswer(**result)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

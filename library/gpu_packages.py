@@ -121,10 +121,12 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.packages import PackagesAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.packaging import install, select
 from ..module_utils.gpu_ready.upgrade import journal
 
+ANSWER = PackagesAnswer
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "raw", "default": []},
     "optional": {"type": "list", "elements": "raw", "default": []},
@@ -141,11 +143,11 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     manager = select.choose_manager(host, journal.is_open(host))
-    return install.converge(manager, install.parse_request(params), check)
+    return PackagesAnswer(**install.converge(manager, install.parse_request(params), check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

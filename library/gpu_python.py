@@ -88,9 +88,11 @@ install:
   sample: "yum -y install python3"
 """
 
+from ..module_utils.gpu_ready.answers.controller import PythonAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.lifecycle import bootstrap, python_scripts
 
+ANSWER = PythonAnswer
 ARGUMENT_SPEC = {
     "printed": {"type": "str"},
     "core": {"type": "str", "required": True},
@@ -102,20 +104,19 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    result = {"changed": False, "find": python_scripts.FIND}
     if params["printed"] is None:
-        return result
+        return PythonAnswer(python_scripts.FIND, None, None)
     found = bootstrap.parse_found(params["printed"])
     try:
         choice = bootstrap.choose_python(found, params["core"], params, params["tried"], check)
     except bootstrap.BootstrapError as error:
         error.result["find"] = python_scripts.FIND
         raise
-    return dict(result, **choice._asdict())
+    return PythonAnswer(python_scripts.FIND, choice.interpreter, choice.install)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -104,9 +104,12 @@ paths:
   sample: [reports/2026-11-21T02-12-00Z.json, reports/2026-11-21T02-12-00Z.html]
 """
 
+from ..module_utils.gpu_ready.answers.controller import ReportAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
+
+ANSWER = ReportAnswer
 
 
 def run(host, params, check):
@@ -116,7 +119,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,7 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.packages import RepositoryAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.packaging import repositories, select
 from ..module_utils.gpu_ready.upgrade import journal
@@ -107,6 +108,7 @@ REPOSITORY = {
     "adopted": {"type": "str"},
 }
 
+ANSWER = RepositoryAnswer
 ARGUMENT_SPEC = {
     "components": {"type": "list", "elements": "str"},
     "enable": {"type": "list", "elements": "str"},
@@ -116,11 +118,12 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     manager = select.choose_manager(host, journal.is_open(host))
-    return repositories.configure(host, manager, repositories.parse_request(params), check)
+    return RepositoryAnswer(**repositories.configure(host, manager, repositories.parse_request(params), check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC, required_one_of=[("components", "enable", "repositories")])
+    sources = ("components", "enable", "repository", "repositories")
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER, required_one_of=[sources])
 
 
 if __name__ == "__main__":

@@ -66,11 +66,13 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.packages import RevertAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.lifecycle import revert
 from ..module_utils.gpu_ready.packaging import select
 from ..module_utils.gpu_ready.upgrade import journal
 
+ANSWER = RevertAnswer
 ARGUMENT_SPEC = {
     "packages": {"type": "list", "elements": "str", "default": []},
     "paths": {"type": "list", "elements": "path", "default": []},
@@ -80,11 +82,11 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     manager = select.choose_manager(host, journal.is_open(host))
-    return revert.revert(host, manager, revert.RevertRequest(**params), check)
+    return RevertAnswer(**revert.revert(host, manager, revert.RevertRequest(**params), check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -66,9 +66,11 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.system import ServiceAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver import persistence, service
 
+ANSWER = ServiceAnswer
 ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
     "state": {
@@ -82,11 +84,11 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     act = persistence.run_daemon if params["persistence"] else service.run_service
-    return act(host, params["name"], params["state"], check)
+    return ServiceAnswer(**act(host, params["name"], params["state"], check))
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -63,10 +63,12 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.system import ServiceFailureAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.driver import service
 
+ANSWER = ServiceFailureAnswer
 ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "message": {"type": "str", "default": ""}}
 
 
@@ -75,7 +77,7 @@ def run(host, params, check):
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,7 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.packages import UninstallAnswer
 from ..module_utils.gpu_ready.base import errors, lease, manifest
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
@@ -94,6 +95,7 @@ from ..module_utils.gpu_ready.lifecycle import uninstall
 from ..module_utils.gpu_ready.lifecycle.removal.context import Removal
 from ..module_utils.gpu_ready.plan.model import DISRUPTIONS
 
+ANSWER = UninstallAnswer
 ARGUMENT_SPEC = {
     "gpu_ready_uninstall": {"type": "bool", "default": False},
     "gpu_ready_disrupt": {"type": "list", "elements": "str", "default": []},
@@ -128,22 +130,22 @@ def uninstall_node(host, params, check, only_list):
         raise
     except OSError as error:
         raise GpuReadyError(errors.describe_os_error(error), actions=done) from None
-    return {
-        "changed": bool(actions),
-        "actions": done,
-        "stops": work.stops,
-        "kept": work.kept,
-        "held_by": work.held_by,
-        "reboot_required": bool(work.held_by),
-        "diff": {
+    return UninstallAnswer(
+        changed=bool(actions),
+        actions=done,
+        stops=work.stops,
+        kept=work.kept,
+        held_by=work.held_by,
+        reboot_required=bool(work.held_by),
+        diff={
             "before": "".join(words + "\n" for words in work.stops + done),
             "after": "".join("keep %s\n" % one for one in work.kept),
         },
-    }
+    )
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

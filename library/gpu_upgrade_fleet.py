@@ -165,6 +165,10 @@ done:
   returned: without ended
   type: list
   elements: str
+reasons:
+  description: Why hosts need no upgrade, by host.
+  returned: without ended
+  type: dict
 kept:
   description: Why hosts keep their driver in a rollback, by host.
   returned: without ended
@@ -203,9 +207,11 @@ table:
   type: str
 """
 
+from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.upgrade.fleet import answers, model, results, rollout, tables
 
+ANSWER = UpgradeFleetAnswer
 ARGUMENT_SPEC = {
     "hosts": {"type": "list", "elements": "str", "required": True},
     "upgrades": {"type": "dict", "required": True},
@@ -235,23 +241,24 @@ def run(host, params, check):
     if params["ended"] is not None:
         ended = results.host_results(hosts, params["ended"], params["began"], upgrades, params["lost"])
         excluded = rollout.resolve_hosts(params["exclude"], params["groups"], hosts, "gpu_upgrade_exclude")
-        return {
-            "changed": False,
-            "outcomes": {name: results.result_to_json(result) for name, result in ended.items()},
-            "bad": results.failed_hosts(ended, params["good"], excluded),
-            "table": tables.result_table(ended, params["good"], params["budget"]),
-        }
+        return UpgradeFleetAnswer(
+            outcomes={name: results.result_to_json(result) for name, result in ended.items()},
+            bad=results.failed_hosts(ended, params["good"], excluded),
+            table=tables.result_table(ended, params["good"], params["budget"]),
+        )
     rollout.require_equal_settings(params["settings"])
     request = model.RolloutRequest(**{name: params[name] for name in model.RolloutRequest._fields})
     roll = rollout.plan_rollout(hosts, upgrades, request)
     lineup = rollout.build_lineup(roll.due, roll.serial, params["limited"])
     table = tables.plan_table(roll, upgrades, params["drains"], backwards=request.backwards)
     reasons = {name: tables.current_text(roll, name, upgrades[name]) for name in roll.current}
-    return dict(dict(roll._asdict(), **lineup._asdict()), changed=False, table=table, reasons=reasons)
+    planned = dict(roll._asdict(), **lineup._asdict())
+    del planned["excluded"]
+    return UpgradeFleetAnswer(table=table, reasons=reasons, **planned)
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC)
+    run_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

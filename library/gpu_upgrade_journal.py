@@ -64,11 +64,13 @@ journal:
 
 import time
 
+from ..module_utils.gpu_ready.answers.upgrade import UpgradeJournalAnswer
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.upgrade import journal, phases
 from ..module_utils.gpu_ready.upgrade.model import PHASES, RecordedDriver
 
+ANSWER = UpgradeJournalAnswer
 ARGUMENT_SPEC = {
     "phase": {"type": "str", "choices": list(PHASES), "required": True},
     "driver": {"type": "dict"},
@@ -90,11 +92,11 @@ def run(host, params, check):
     )
     if not check:
         phases.write(advanced)
-    return {"changed": True, "journal": journal.to_json(advanced)}
+    return UpgradeJournalAnswer(advanced, changed=True)
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -75,12 +75,14 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.upgrade import UpgradeStageAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ..module_utils.gpu_ready.driver.runfile import store as runfile_store
 from ..module_utils.gpu_ready.packaging import select
 from ..module_utils.gpu_ready.upgrade import journal, phases, stage
 
+ANSWER = UpgradeStageAnswer
 ARGUMENT_SPEC = {
     "todo": {"type": "dict", "required": True},
     "installer": {"type": "dict", "default": {}},
@@ -92,13 +94,10 @@ def run(host, params, check):
     request = stage.build_request(params["todo"])
     earlier = stage.read_installer(params["installer"]) if params["installer"] else None
     installers = [one for one in (request.runfile, earlier) if one]
-    result = {"changed": False, "coming": [], "kept": [], "installers": []}
-    result["files"] = {
-        one.source: runfile_store.installer_path(one.version) for one in installers if "://" not in one.source
-    }
+    files = {one.source: runfile_store.installer_path(one.version) for one in installers if "://" not in one.source}
     if check:
         missing = [one.version for one in installers if not runfile_store.find_installer(one.version, one.sha256)]
-        return dict(result, coming=[str(one) for one in request.pins + request.names], installers=missing)
+        return UpgradeStageAnswer([str(one) for one in request.pins + request.names], [], missing, files)
     recorded = journal.read(host)
     manager = select.choose_manager(host, journal.is_open(host))
     staged = stage.stage_packages(manager, request)
@@ -107,11 +106,11 @@ def run(host, params, check):
     if recorded:
         phases.write(phases.record_fetched(recorded, params["target"], int(time.time())))
     changed = bool(staged.coming or missing)
-    return dict(result, changed=changed, coming=staged.coming, kept=staged.kept, installers=missing)
+    return UpgradeStageAnswer(staged.coming, staged.kept, missing, files, changed)
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -128,6 +128,7 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
+from ..module_utils.gpu_ready.answers.verify import VerifyAnswer, VerifyReport
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
@@ -135,6 +136,7 @@ from ..module_utils.gpu_ready.plan.model import VerifyExpectation
 from ..module_utils.gpu_ready.verify import container as verify_container
 from ..module_utils.gpu_ready.verify import run as verify
 
+ANSWER = VerifyAnswer
 ARGUMENT_SPEC = {
     "expect": {"type": "dict", "default": {}},
     "digest": {"type": "str", "default": ""},
@@ -153,7 +155,7 @@ def run(host, params, check):
     if check:
         source = params["image"] or params["archive"] or verify_container.IMAGE
         message = "would compare the GPUs in a container of %s with those of the host" % source
-        return {"changed": True, "msg": message, "verify": {"ok": None, "checks": [], "not_run": ["all"]}}
+        return VerifyAnswer(VerifyReport(ok=None, checks=[], not_run=["all"]), changed=True, msg=message)
     image = verify_container.image_name(params["image"], params["archive"])
     expect = records.from_json(VerifyExpectation, params["expect"])
     if params["archive"]:
@@ -165,14 +167,15 @@ def run(host, params, check):
     options = verify.VerifyOptions(image, **{name: params[name] for name in names})
     done = verify.verify(host, expect, params["digest"], options)
     verify.write_record(done.record)
-    answer = {"verify": verify.report_entry(done), "row": verify.report_row(done)}
+    report, row = VerifyReport(**verify.report_entry(done)), verify.report_row(done)
     if not done.verdict.ok:
-        raise GpuReadyError("Not verified. %s" % " ".join(done.record.reasons), changed=True, **answer)
-    return dict(answer, changed=True, msg="verified")
+        text = "Not verified. %s" % " ".join(done.record.reasons)
+        raise GpuReadyError(text, changed=True, verify=report, row=row)
+    return VerifyAnswer(report, row, changed=True, msg="verified")
 
 
 def main():
-    run_changing_module(run, ARGUMENT_SPEC)
+    run_changing_module(run, ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 # The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host: also what the
 # planner imports only for hosts with one of the package managers.
+from ..module_utils.gpu_ready.answers.node import CollectedFacts
+from ..module_utils.gpu_ready.answers.plan import NodePlanAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.base.records import RecordError
@@ -27,14 +29,14 @@ from ..module_utils.gpu_ready.facts import model as facts_model
 from ..module_utils.gpu_ready.lifecycle import decide, options
 from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..module_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
-from . import gpu_host_module as answers
+from ..plugin_utils import answers
+from ..plugin_utils.answer_bounds import WrongAnswer
+from . import gpu_host_module
 
 OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC
 OPTIONS_VALIDATOR = ArgumentSpecValidator({**OPTIONS, "part": {**OPTIONS["part"], "choices": ["", *parts.PARTS]}})
 catalog.gpus()  # parsed here, not in the process of each host
 
-COLLECTED = {"facts": dict, "lease": str, "time": int}
-"""What the module answers."""
 SECONDS = 60.0
 """Processor time that a plan may take with what Ansible does for the task, which is a second or two.
 
@@ -72,10 +74,10 @@ def read_facts(value: dict[str, Any]) -> Any:
         form.check_form(facts)
         return facts
     except RecordError as error:
-        raise answers.WrongAnswer(plain_text(str(error))[:QUOTED]) from None
+        raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
 
 
-class ActionModule(answers.ActionModule):
+class ActionModule(gpu_host_module.ActionModule):
     """The plugin; Ansible finds it by this name."""
 
     seconds = SECONDS
@@ -107,9 +109,9 @@ class ActionModule(answers.ActionModule):
         except Exception as error:
             self._display.vvv(traceback.format_exc(), host=task_vars.get("inventory_hostname"))
             what = plain_text(f"{type(error).__name__}: {error}")[:QUOTED]
-            return answers.refuse_host("gpu_node_plan", UNPLANNED % what, CHECK_HOST)
+            return gpu_host_module.refuse_host("gpu_node_plan", UNPLANNED % what, CHECK_HOST)
         plan |= {"lease": self.collected["lease"], "changed": check and bool(plan["todo"])}
-        return {**answer, **answers.accept("gpu_node_plan", plan)}
+        return {**answer, **answers.accept(NodePlanAnswer, plan)}
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> Any:
         """Give the module what it needs of the settings: how to collect facts."""
@@ -118,8 +120,8 @@ class ActionModule(answers.ActionModule):
 
     def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Keep the facts, of which nothing but the plan is a result of the task."""
-        accepted: dict[str, Any] = answers.accept_shape(COLLECTED, answer)
-        collected = {name: accepted.pop(name) for name in COLLECTED if name in accepted}
+        accepted: dict[str, Any] = answers.accept(CollectedFacts, answer)
+        collected = {name: accepted.pop(name) for name in [*accepted] if name in ("facts", "lease", "time")}
         if not accepted["failed"]:
             self.collected = collected
         return accepted

@@ -24,7 +24,7 @@ OLD, NEW = "580.95.05", "595.91.07"
 OPERATOR_FILES = ("driver.run", "cuda.run", "cudnn-linux-x86_64-9.10.2.21_cuda12-archive.tar.xz", "image.tar")
 """Files of the operator on the control node."""
 DRIVER = {"version": OLD, "branch": "580", "flavour": "open", "source": "cuda_repo", "kernel_modules": "dkms"}
-JOURNAL = {"schema": 1, "phase": "done", "time": 100, "to": NEW, "seconds": 5, "from": {**DRIVER, "packages": []}}
+JOURNAL = {"phase": "done", "time": 100, "to": NEW, "seconds": 5, "from": {**DRIVER, "packages": []}}
 DRAINS = {
     "docker": {"containers": {"0" * 64: {"name": "train", "paused": False}}},
     "slurm": {"node": "NODE", "controller": "NODE", "reason": "gpu-ready: driver upgrade"},
@@ -284,7 +284,7 @@ def upgrade_from_facts(playbook: str, name: str) -> Scene:
     decided, _ = plan(bare(T4), {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": version})
     facts = carried_out(bare(T4), decided)
     if name == "rollback":
-        facts = facts._replace(upgrade=journal.from_json({**JOURNAL, "rollout": 1700000000}))
+        facts = facts._replace(upgrade=journal.from_json({**JOURNAL, "schema": 1, "rollout": 1700000000}))
     return from_facts(upgrade_drivers(playbook, name), facts)
 
 

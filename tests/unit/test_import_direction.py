@@ -29,6 +29,7 @@ ORDER = (
     "verify",
     "lifecycle",
     "explain",
+    "answers",
 )
 """A package imports itself and those before it."""
 

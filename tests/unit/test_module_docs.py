@@ -2,11 +2,14 @@
 
 import ast
 import importlib
+import types
+import typing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from gpu_ready.answers.plan import NodePlanAnswer
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "library").glob("*.py"))
@@ -25,6 +28,10 @@ def constants(path: Path) -> dict[str, Any]:
     }
 
 
+def load(path: Path) -> types.ModuleType:
+    return importlib.import_module(f"ansible_collections.gpu_ready.nodes.plugins.modules.{path.stem}")
+
+
 def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return the module's argument spec as its main() hands it to AnsibleModule."""
     import ansible.module_utils.basic
@@ -39,9 +46,8 @@ def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
         raise Seen
 
     monkeypatch.setattr(ansible.module_utils.basic, "AnsibleModule", module)
-    loaded = importlib.import_module(f"ansible_collections.gpu_ready.nodes.plugins.modules.{path.stem}")
     with pytest.raises(Seen):
-        loaded.main()
+        load(path).main()
     assert seen[0]["supports_check_mode"] is True
     return dict(seen[0]["argument_spec"])
 
@@ -71,6 +77,29 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
     assert [sorted(set(part) - known) for part in parts if set(part) - known] == []
     assert any(f"gpu_ready.nodes.{path.stem}" in task for task in yaml_load(texts["EXAMPLES"]))
     yaml_load(texts["RETURN"])
+
+
+FROM_FACTS = {"gpu_node_plan": NodePlanAnswer}
+"""Modules whose task answers what the control node computes from what the module answers."""
+OF_EVERY_MODULE = {"changed", "diff", "msg", "warnings"}
+OF_FAILURES = {"another_run", "last_step_running"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_the_documented_values_are_those_of_the_record(path: Path) -> None:
+    record = FROM_FACTS.get(path.stem) or load(path).ANSWER
+    documented = yaml_load(constants(path)["RETURN"]) or {}
+    given = {name: json_type(hint) for name, hint in typing.get_type_hints(record).items()}
+    assert {name: one["type"] for name, one in documented.items() if name not in OF_EVERY_MODULE | OF_FAILURES} == {
+        name: one for name, one in given.items() if name not in OF_EVERY_MODULE
+    }
+
+
+def json_type(hint: Any) -> str:
+    """The type of an annotation as the documentation of modules names it."""
+    one = next((one for one in typing.get_args(hint) if typing.get_origin(hint) is typing.Union), hint)
+    one = getattr(one, "__supertype__", one)
+    return "dict" if hasattr(one, "_fields") else str((typing.get_origin(one) or one).__name__)
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)

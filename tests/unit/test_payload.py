@@ -16,7 +16,7 @@ from tools import payload
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "gpu_node_plan"
 PACKAGES = {
-    "base", "catalog", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "monitor", "packaging",
+    "answers", "base", "catalog", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "monitor", "packaging",
     "system", "upgrade",
 }  # fmt: skip
 MODULES = {
@@ -47,7 +47,7 @@ MODULES = {
     "lifecycle": {"options"},
 }
 """Packages of which gpu_node_plan may reach some modules only."""
-PACKED_LIMIT = 149_500
+PACKED_LIMIT = 149_900
 """Bytes, deflated file by file. Lower it with every cut; raise it only with a reason in the commit."""
 
 SHARED = payload.NAMESPACE.rstrip(".").replace(".", "/")

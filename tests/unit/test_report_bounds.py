@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module as answers
 from gpu_ready.report import audit_table, bounds, run
+
+from tests.unit.test_accepted_answers import accept
 
 TIME = "2026-01-02T03:04:05Z"
 AUDIT: dict[str, Any] = {
@@ -36,7 +37,7 @@ LIMIT = 4 * bounds.CHARACTERS
 @pytest.mark.parametrize("form", ["json", "csv", "table", "diff"])
 def test_a_flood_of_one_host_leaves_an_audit_readable(name: str, form: str) -> None:
     """The honest host beside it is complete."""
-    flood = answers.accept("gpu_audit", {"audit": {**AUDIT, **FLOODS[name]}})["audit"]
+    flood = accept("gpu_audit", {"audit": {**AUDIT, **FLOODS[name]}})["audit"]
     parts = {"audit": {"liar": flood, "honest": AUDIT}}
     made = audit_table.build(run.entries(parts), TIME)
     assert made.hosts["honest"] == audit_table.build({"honest": {"audit": AUDIT}}, TIME).hosts["honest"]

@@ -4,7 +4,7 @@ import ast
 import errno
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from ansible.module_utils import basic
@@ -41,16 +41,23 @@ class Module:
         raise Ended("fail_json", values)
 
 
+class Named(NamedTuple):
+    changed: bool
+    name: str
+    before: str | None = None
+    warnings: list[str] = []
+
+
 def ending(monkeypatch: pytest.MonkeyPatch, run: Any, **options: Any) -> tuple[str, dict[str, Any]]:
     monkeypatch.setattr(basic, "AnsibleModule", Module)
     with pytest.raises(Ended) as caught:
-        runner.run_module(run, {"name": {}}, **options)
+        runner.run_module(run, {"name": {}}, Named, **options)
     return caught.value.args[0], caught.value.args[1]
 
 
 def test_values_end_the_module_and_warnings_are_printed_with_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(host: Any, params: dict[str, Any], check: bool) -> dict[str, Any]:
-        return {"changed": check, "name": params["name"], "warnings": ["old"]}
+    def run(host: Any, params: dict[str, Any], check: bool) -> Named:
+        return Named(check, params["name"], warnings=["old"])
 
     assert ending(monkeypatch, run, required_if=[]) == ("exit_json", {"changed": True, "name": "x"})
     assert Module.last.options == {"argument_spec": {"name": {}}, "supports_check_mode": True, "required_if": []}
@@ -80,7 +87,18 @@ def test_a_defect_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(basic, "AnsibleModule", Module)
     with pytest.raises(KeyError):
-        runner.run_module(run, {})
+        runner.run_module(run, {}, Named)
+
+
+def test_an_answer_that_is_not_the_record_of_the_module_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(basic, "AnsibleModule", Module)
+    with pytest.raises(TypeError, match="not a Named"):
+        runner.run_module(lambda *_: (True, "x", None, []), {}, Named)
+
+
+def test_a_value_that_is_none_by_default_is_left_out_unless_it_has_one() -> None:
+    assert runner.answer_values(Named(True, "x")) == {"changed": True, "name": "x", "warnings": []}
+    assert runner.answer_values(Named(True, "x", "y"))["before"] == "y"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=lambda path: path.stem)

@@ -2,6 +2,7 @@
 
 from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
 
+from ..base.records import Word
 from ..containers import names
 
 NONE = "none"
@@ -109,7 +110,7 @@ class InstallerFile(NamedTuple):
 
     version: Optional[str]
     source: str
-    sha256: str = ""
+    sha256: Word = ""
     sha256_url: str = ""
 
 
@@ -263,7 +264,7 @@ class Step(NamedTuple):
 class Refusal(NamedTuple):
     """Why nothing may be done on this host, and what to do about it."""
 
-    code: str
+    code: Word
     message: str
     remedy: str
 
@@ -271,7 +272,7 @@ class Refusal(NamedTuple):
 class Notice(NamedTuple):
     """What the operator should know although it stops nothing."""
 
-    code: str
+    code: Word
     message: str
     remedy: str
 

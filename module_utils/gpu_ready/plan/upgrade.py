@@ -2,6 +2,7 @@
 
 from typing import List, NamedTuple, Optional, Tuple
 
+from ..base.records import Word
 from ..catalog import driver_packages, driver_sources
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
@@ -59,13 +60,13 @@ class UpgradeStatus(NamedTuple):
     ``drained``: by an earlier run.
     """
 
-    state: str
+    state: Word
     opened: bool
     touched: bool
     staged: bool
     from_: Optional[str]
     to: Optional[str]
-    way: str
+    way: Word
     why: str
     refusal: str
     installed: Optional[RecordedDriver]

@@ -2,6 +2,8 @@
 
 from typing import List, NamedTuple, Optional
 
+from ..base.records import Word
+
 STAGED, DRAINING, SWITCHING, VERIFIED, DONE = "staged", "draining", "switching", "verified", "done"
 GOING_BACK, BACK, STUCK, UNTOUCHED = "going_back", "back", "stuck", "untouched"
 PHASES = (STAGED, DRAINING, SWITCHING, VERIFIED, DONE, GOING_BACK, BACK, STUCK, UNTOUCHED)
@@ -17,8 +19,8 @@ class RecordedDriver(NamedTuple):
     ``packages``: as ``name=version``; those of an installer are not recorded.
     """
 
-    version: str
-    branch: str
+    version: Word
+    branch: Word
     flavour: Optional[str]
     source: str
     kernel_modules: str
@@ -39,7 +41,7 @@ class UpgradeJournal(NamedTuple):
     was. ``touched``: the driver may be partly replaced. ``rollout`` is 0 outside of a rollout.
     """
 
-    phase: str
+    phase: Word
     time: int = 0
     reason: str = ""
     touched: bool = True

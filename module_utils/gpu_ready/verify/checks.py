@@ -2,13 +2,15 @@
 
 from typing import List, NamedTuple, Optional, Sequence
 
+from ..base.records import Word
+
 NOT_RUN = "not run"
 
 
 class Check(NamedTuple):
     """``ok`` is None for a check that was not run. A failed one has a cause and a remedy."""
 
-    name: str
+    name: Word
     ok: Optional[bool]
     expected: str
     found: str

@@ -1,0 +1,44 @@
+"""What the modules of packages and their sources answer, and those that remove what gpu-ready added."""
+
+from typing import Dict, List, NamedTuple, Optional
+
+Versions = Dict[str, Optional[str]]
+
+
+class PackagesAnswer(NamedTuple):
+    """``versions``: None in check mode."""
+
+    changed: bool = False
+    installed: Versions = {}
+    removed: List[str] = []
+    repaired: List[str] = []
+    held: List[str] = []
+    unheld: List[str] = []
+    streams: Versions = {}
+    versions: Optional[Versions] = None
+    diff: Dict[str, str] = {}
+    warnings: List[str] = []
+
+
+class RepositoryAnswer(NamedTuple):
+    changed: bool = False
+    paths: List[str] = []
+    diff: List[Dict[str, str]] = []
+
+
+class RevertAnswer(NamedTuple):
+    changed: bool = False
+    packages: List[str] = []
+    paths: List[str] = []
+    diff: List[Dict[str, str]] = []
+    warnings: List[str] = []
+
+
+class UninstallAnswer(NamedTuple):
+    changed: bool = False
+    actions: List[str] = []
+    stops: List[str] = []
+    kept: List[str] = []
+    held_by: Optional[str] = ""
+    reboot_required: bool = False
+    diff: Dict[str, str] = {}

@@ -339,6 +339,29 @@ def test_a_wrong_answer_is_refused(change: dict[str, Any], what: str) -> None:
     assert what in str(error.value)
 
 
+JSON_VALUES: dict[str, Any] = {
+    "str": "x", "bool": True, "int": 7, "float": 1.5, "list": [], "dict": {}, "NoneType": None
+}  # fmt: skip
+
+
+def json_types(hint: Any) -> set[str]:
+    """The types of JSON that an annotation allows."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return set().union(*(json_types(one) for one in typing.get_args(hint)))
+    named: str = answer_bounds.type_of(hint).__name__
+    return {named, "int"} if named == "float" else {named}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_value_of_another_type_is_refused_in_every_field_of_every_module(module: str) -> None:
+    fields = answer_bounds.fields_of(answers.record_of(module))
+    for name in own_fields(module):
+        allowed = json_types(fields[name].hint)
+        for wrong in set(JSON_VALUES) - allowed:
+            with pytest.raises(WrongAnswer, match=f"field {name}: {wrong} in place of"):
+                answers.accept(answers.record_of(module), {"failed": True, name: JSON_VALUES[wrong]})
+
+
 @pytest.mark.parametrize("name", own_fields("gpu_node_plan"))
 def test_an_answer_without_a_field_is_refused_unless_it_failed(name: str) -> None:
     answer = {key: value for key, value in PLAN.items() if key != name}

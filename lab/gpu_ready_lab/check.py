@@ -9,8 +9,6 @@ from typing import Any
 from .fleet import Fleet, Host
 from .say import LabError
 
-KEYS = ("result", "gpus", "driver_branch", "flavour", "cuda", "docker_runtime", "refusal_codes")
-
 
 def main(fleet: Fleet, report: Path) -> int:
     """Print the result of each host; 0 if all are as expected, else 1."""
@@ -48,14 +46,11 @@ def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
         "docker_runtime": row.get("docker_runtime"),
         "refusal_codes": sorted(refusal["code"] for refusal in entry.get("refusals") or []),
     }
-    expected = {
-        key: sorted(map(str, value)) if isinstance(value, list) else value for key, value in host.expect.items()
-    }
-    lines = [
-        f"{key}: expected {expected[key]!r}, found {got[key]!r}"
-        for key in KEYS
-        if key in expected and expected[key] != got[key]
-    ]
+    lines = []
+    for key, value in host.expect.items():
+        wanted = sorted(map(str, value)) if isinstance(value, list) else value
+        if key in got and got[key] != wanted:
+            lines.append(f"{key}: expected {wanted!r}, found {got[key]!r}")
     if lines and entry.get("why"):
         lines.append(f"the report says: {entry['why']}")
     return lines

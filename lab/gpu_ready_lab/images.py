@@ -214,24 +214,9 @@ def _ensure_base(spec: Dress, proxy: str | None) -> str:
 
 def compile_library(sources: list[Path], output: Path, *flags: str) -> None:
     """Compile a shared library for lab hosts."""
-    run(
-        [
-            "/usr/bin/gcc",
-            "-std=gnu11",
-            "-shared",
-            "-fPIC",
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            *flags,
-            "-o",
-            str(output),
-            *map(str, sources),
-            "-ldl",
-        ],
-        limit=360,
-        what=f"compile {output.name}",
-    )
+    options = ("-std=gnu11", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", *flags)
+    argv = ["/usr/bin/gcc", *options, "-o", str(output), *map(str, sources), "-ldl"]
+    run(argv, limit=360, what=f"compile {output.name}")
 
 
 def build_libraries(directory: Path) -> None:

@@ -12,44 +12,39 @@ from .say import LabError
 
 KEX_ALGORITHM = "curve25519-sha256"
 """The default of OpenSSH 9 is post-quantum, and costs 0.1 seconds of a processor for each connection."""
+KEX_OPTION = f" -o KexAlgorithms={KEX_ALGORITHM}"
 
 
 def inventory_text(addresses: Mapping[str, str], directory: Path) -> str:
     """Return the inventory: hosts with their addresses, and how to reach them with host keys checked."""
-    lines = [
-        "# Written by the lab; variables of hosts are in host_vars/ and group_vars/ beside this file.",
-        "[gpu_hosts]",
-    ]
-    lines += [f"{name} ansible_host={address}" for name, address in addresses.items()]
-    lines += [
-        "",
-        "[gpu_hosts:vars]",
-        "ansible_user=root",
-        f"ansible_ssh_private_key_file={directory / 'id_ed25519'}",
-        f"ansible_ssh_common_args=-o UserKnownHostsFile={directory / 'known_hosts'} -o StrictHostKeyChecking=yes"
-        f" -o KexAlgorithms={KEX_ALGORITHM}",
-        "ansible_python_interpreter=/usr/bin/python3",
-    ]
-    return "\n".join(lines) + "\n"
+    hosts = "".join(f"{name} ansible_host={address}\n" for name, address in addresses.items())
+    return f"""\
+# Written by the lab; variables of hosts are in host_vars/ and group_vars/ beside this file.
+[gpu_hosts]
+{hosts}
+[gpu_hosts:vars]
+ansible_user=root
+ansible_ssh_private_key_file={directory / "id_ed25519"}
+ansible_ssh_common_args=-o UserKnownHostsFile={directory / "known_hosts"} -o StrictHostKeyChecking=yes{KEX_OPTION}
+ansible_python_interpreter=/usr/bin/python3
+"""
 
 
 def ssh_config_text(addresses: Mapping[str, str], directory: Path) -> str:
     """Return a configuration for `ssh -F`."""
-    lines = [
-        "Host *",
-        "  User root",
-        f"  IdentityFile {directory / 'id_ed25519'}",
-        "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {directory / 'known_hosts'}",
-        "  GlobalKnownHostsFile /dev/null",
-        "  StrictHostKeyChecking yes",
-        f"  KexAlgorithms {KEX_ALGORITHM}",
-        "  LogLevel ERROR",
-        "  ConnectTimeout 10",
-    ]
-    for name, address in addresses.items():
-        lines += [f"Host {name}", f"  HostName {address}"]
-    return "\n".join(lines) + "\n"
+    hosts = "".join(f"Host {name}\n  HostName {address}\n" for name, address in addresses.items())
+    return f"""\
+Host *
+  User root
+  IdentityFile {directory / "id_ed25519"}
+  IdentitiesOnly yes
+  UserKnownHostsFile {directory / "known_hosts"}
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  KexAlgorithms {KEX_ALGORITHM}
+  LogLevel ERROR
+  ConnectTimeout 10
+{hosts}"""
 
 
 def known_hosts_text(addresses: Mapping[str, str], keys: Mapping[str, str]) -> str:

@@ -152,7 +152,7 @@ def _build(cache: Path, proxy_url: str | None, distributions: Collection[str] | 
     started = time.monotonic()
     say(f"making the vendor mirror: {len(needed)} repositories and directories that are missing")
     complete.mkdir(parents=True, exist_ok=True)
-    with debian_archive.Members(cache / "debian", proxy_url) as members, key.home():
+    with debian_archive.Members(cache / "debian", proxy_url) as members:
 
         def fetch(suite: str, package: str, path: str) -> bytes:
             return key_in_form(key, path) if suite == declarations.LAB_KEY else members(suite, package, path)

@@ -15,7 +15,6 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -284,10 +283,6 @@ class Key:
         self.secret = directory / "secret.asc"
         self.public = directory / "public.asc"
         self._fingerprint = directory / "fingerprint"
-        self._home = Path()
-        self._users = 0
-        self._lock = threading.Lock()
-        self._stack = contextlib.ExitStack()
         if not (self.secret.exists() and self.public.exists() and self._fingerprint.exists()):
             self._make(directory)
 
@@ -317,23 +312,10 @@ class Key:
 
     @contextlib.contextmanager
     def home(self) -> Iterator[Path]:
-        """A temporary GnuPG home with this key, shared by all threads that use it at the same time.
-
-        The last user removes it, and with it the agent that signs.
-        """
-        with self._lock:
-            if self._users == 0:
-                self._stack = contextlib.ExitStack()
-                self._home = self._stack.enter_context(_gpg_home())
-                gpg(self._home, "--import", str(self.secret))
-            self._users += 1
-        try:
-            yield self._home
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._stack.close()
+        """A temporary GnuPG home with this key."""
+        with _gpg_home() as home:
+            gpg(home, "--import", str(self.secret))
+            yield home
 
     def sign(self, directory: Path) -> None:
         """Sign Release of a repository, inline (InRelease) and detached (Release.gpg)."""

@@ -1,4 +1,3 @@
-import contextlib
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -264,18 +263,6 @@ packages:
     assert found[1]["data"]["artifacts"]["rpms"] == ["some-3:2.0-1.el9.x86_64"]
     with key.home() as home:
         packages.gpg(home, "--verify", str(repo / "repodata/repomd.xml.asc"), str(repo / "repodata/repomd.xml"))
-
-
-def test_the_home_of_the_key_stays_until_the_last_thread_has_signed(tmp_path: Path) -> None:
-    """If the first user removed the home, the others would lose the agent: "signing failed: End of file"."""
-    if not Path("/usr/bin/gpg").exists():
-        pytest.skip("/usr/bin/gpg is not here")
-    key = packages.Key(tmp_path / "key")
-    with contextlib.ExitStack() as last:
-        with key.home() as first:
-            assert last.enter_context(key.home()) == first
-        packages.gpg(first, "--list-secret-keys", key.fingerprint)
-    assert not first.exists()
 
 
 def test_one_declaration_makes_a_deb_and_an_rpm(tmp_path: Path) -> None:

@@ -238,9 +238,8 @@ PARTS = (
     _tests("engines", "podman and containerd, also containerd 2"),
     _tests(
         "kubernetes_node",
-        "nodes of k3s, RKE2 and CRI-O (stand-ins): the kubelet's engine is found, restarted once, reverted",
+        "nodes of k3s and RKE2 (stand-ins): the kubelet's engine is found, restarted once, reverted",
         "lab/kubernetes/rancher.sh",
-        "lab/kubernetes/crio.sh",
     ),
     _tests("runtime", "all container runtime modes, nvidia-docker's migration, driver changes"),
     _tests("verify", "every outcome of the verification"),

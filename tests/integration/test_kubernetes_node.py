@@ -1,4 +1,4 @@
-"""Nodes of k3s, RKE2 and CRI-O: the host's half. All three are stand-ins (lab/kubernetes); containerd is Debian's."""
+"""Nodes of k3s and RKE2: the host's half. Both are stand-ins (lab/kubernetes); containerd is Debian's."""
 
 import json
 import re
@@ -12,26 +12,19 @@ from tests.integration.fleet import DRIVER_ALONE, Fleet, hosts_of
 pytestmark = pytest.mark.lab
 
 HOSTS = hosts_of("kubernetes_node")
-K3S, RKE2, CRIO = "kn-k3s", "kn-rke2", "kn-crio"
+K3S, RKE2 = "kn-k3s", "kn-rke2"
 SCRIPTS = Path(__file__).resolve().parents[2] / "lab/kubernetes"
 GENERATED = "/var/lib/rancher/{}/agent/etc/containerd/config.toml"
 BINARIES = "/var/lib/rancher/{}/bin"
 CTR = {K3S: "k3s ctr", RKE2: "/var/lib/rancher/rke2/bin/ctr --address /run/k3s/containerd/containerd.sock"}
-DROP_IN = "/etc/crio/crio.conf.d/99-gpu-ready.conf"
-UNREAD = "/etc/crio/conf.d/99-nvidia.toml"
-STEPS = {
-    K3S: "nvidia_container_runtime.kubernetes",
-    RKE2: "nvidia_container_runtime.kubernetes",
-    CRIO: "nvidia_container_runtime.crio",
-}
+STEP = "nvidia_container_runtime.kubernetes"
 PERMIT = {"gpu_ready_disrupt": f"{{{{ ['kubernetes_restart'] if inventory_hostname == '{K3S}' else [] }}}}"}
 """For the server of k3s alone: the restart of an agent of RKE2 stops nothing, so it needs no permission."""
-RUNTIMES = "journalctl --sync; journalctl -u crio --output cat | grep runtimes: | tail -1"
 STARTED = "systemctl show --property=ExecMainStartTimestampMonotonic --value "
 NO_CONTAINERD = "apt-get -qq -y remove containerd >/dev/null\n"
 """That of k3s has the same directory: it is the volume of a lab host on which overlays can be made."""
 USED = "grep nvidia " + GENERATED
-UNIT = {K3S: "k3s", RKE2: "rke2-agent", CRIO: "crio"}
+UNIT = {K3S: "k3s", RKE2: "rke2-agent"}
 RANCHER = {host: kind for host, kind in {K3S: "k3s", RKE2: "rke2"}.items() if host in HOSTS}
 
 
@@ -42,8 +35,6 @@ def fleet(lab_machine: None) -> Fleet:
     for host, kind in RANCHER.items():
         bare = DRIVER_ALONE + NO_CONTAINERD if host == K3S else ""
         make_node(fleet, host, f"{bare}kind={kind}\n" + (SCRIPTS / "rancher.sh").read_text())
-    if CRIO in HOSTS:
-        make_node(fleet, CRIO, (SCRIPTS / "crio.sh").read_text())
     if fleet.ssh(K3S, USED.format("k3s"), check=False):  # an interrupted run of these tests left it
         assert fleet.play(playbook="playbooks/uninstall.yml").rc == 0
     for host in RANCHER:
@@ -64,7 +55,7 @@ def ready(fleet: Fleet) -> Fleet:
     assert run.rc == 0, run.screen[-3000:]
     for host in HOSTS:
         assert checked is None or checked.steps(host) == run.steps(host)
-        assert STEPS[host] in run.changed_steps(host)
+        assert STEP in run.changed_steps(host)
         assert not [step for step in run.steps(host) if step.startswith("docker_engine.")]
         assert fleet.ssh(host, STARTED + UNIT[host]) != before[host]
     return fleet
@@ -95,29 +86,11 @@ def test_the_runtime_is_there_after_one_restart_and_containers_get_gpus(ready: F
     assert re.findall("GPU-[0-9a-f-]{36}", seen) == gpus[1:2]
 
 
-@pytest.mark.skipif(CRIO not in HOSTS, reason="a host of the campaign")
-def test_crio_has_a_drop_in_file_where_it_reads_and_runs(ready: Fleet) -> None:
-    assert 'monitor_path = "/usr/libexec/crio/conmon"' in ready.ssh(CRIO, f"cat {DROP_IN}")
-    assert ready.ssh(CRIO, RUNTIMES).strip() == "runtimes: crun nvidia default: crun"
-    record = json.loads(ready.ssh(CRIO, "cat /var/lib/gpu-ready/verified.json"))
-    assert "gpus_in_crio_container" not in record["checks"] or record["checks"]["gpus_in_crio_container"] != "ok"
-
-
 def test_a_second_run_changes_nothing_with_one_call(ready: Fleet) -> None:
     second = ready.play()
     assert second.rc == 0, second.screen[-2000:]
     for host in HOSTS:
         assert second.steps(host) == [] and second.changed(host) == [] and second.calls[host] == 1
-
-
-@pytest.mark.skipif(CRIO not in HOSTS, reason="a host of the campaign")
-def test_a_file_that_nobody_reads_is_reported(ready: Fleet) -> None:
-    ready.ssh(CRIO, f"mkdir -p {UNREAD.rpartition('/')[0]} && cp {DROP_IN} {UNREAD}")
-    run = ready.play("--limit", CRIO, "--check")
-    assert f"{UNREAD} names NVIDIA's runtime, but no engine of this host reads it" in run.screen
-    audit = ready.play("--limit", CRIO, playbook="playbooks/audit.yml")
-    assert UNREAD in audit.screen
-    ready.ssh(CRIO, f"rm {UNREAD}")
 
 
 def test_uninstall_leaves_the_engines_as_they_were(ready: Fleet) -> None:
@@ -127,6 +100,3 @@ def test_uninstall_leaves_the_engines_as_they_were(ready: Fleet) -> None:
         assert ready.ssh(host, f"systemctl is-active {UNIT[host]}").strip() == "active"
     for host in RANCHER:
         assert ready.ssh(host, "dpkg -l | grep '^ii *nvidia-container-toolkit' || true") == ""
-    if CRIO in HOSTS:
-        assert ready.ssh(CRIO, f"ls {DROP_IN} 2>/dev/null || true") == ""
-        assert ready.ssh(CRIO, RUNTIMES).strip() == "runtimes: crun default: crun"

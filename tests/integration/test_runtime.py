@@ -33,7 +33,7 @@ image=$(docker images -q gpu-ready/verify | head -1)
 set -- $(nvidia-smi -L | sed -n 's/.*UUID: \\(.*\\))/\\1/p')
 {cases}
 """
-CASE = 'echo "<<<"; {docker} run --rm --network none {arguments} $image {command} 2>&1; echo ">>> $?"'
+CASE = 'echo "<<<"; docker run --rm --network none {arguments} $image {command} 2>&1; echo ">>> $?"'
 # As for the volumes of nvidia-docker 1.0: NVIDIA's images name these paths in their environment.
 BY_HAND = (
     "--device /dev/nvidiactl --device /dev/nvidia2 -v /usr/local/nvidia-driver/current:/usr/local/nvidia:ro"
@@ -70,14 +70,12 @@ def play(fleet: Fleet, modes: dict[str, str], *arguments: str, **extra: Any) -> 
     return fleet.play(*arguments, extra=values)
 
 
-def seen(
-    fleet: Fleet, host: str, *cases: str, command: str = "nvidia-smi -L", docker: str = "docker"
-) -> list[list[int]]:
+def seen(fleet: Fleet, host: str, *cases: str, command: str = "nvidia-smi -L") -> list[list[int]]:
     """For each way to start a container, which of the host's GPUs its nvidia-smi lists, in that order.
 
     $1 to $4 in a case are the UUIDs of the host's GPUs.
     """
-    answers = started(fleet, host, *cases, command=command, docker=docker)
+    answers = started(fleet, host, *cases, command=command)
     uuids = re.findall(r"GPU-[0-9a-f-]+", fleet.ssh(host, "nvidia-smi -L"))
     assert len(uuids) == len(ALL)
     found = []
@@ -87,11 +85,9 @@ def seen(
     return found
 
 
-def started(
-    fleet: Fleet, host: str, *cases: str, command: str = "nvidia-smi -L", docker: str = "docker"
-) -> list[tuple[int, str]]:
+def started(fleet: Fleet, host: str, *cases: str, command: str = "nvidia-smi -L") -> list[tuple[int, str]]:
     """Start a container for each of docker's arguments; return its exit status and what it printed."""
-    script = RUN.format(cases="\n".join(CASE.format(docker=docker, arguments=case, command=command) for case in cases))
+    script = RUN.format(cases="\n".join(CASE.format(arguments=case, command=command) for case in cases))
     answers = re.findall(r"^<<<\n(.*?)^>>> (\d+)$", fleet.ssh(host, script), re.MULTILINE | re.DOTALL)
     assert len(answers) == len(cases)
     return [(int(status), output) for output, status in answers]
@@ -284,9 +280,8 @@ def test_a_container_with_the_volume_restarts_after_a_power_cut(fleet: Fleet, sw
 def test_nvidia_docker_is_refused_with_a_remedy_and_nvidia_docker2_stays(fleet: Fleet, switched: Run) -> None:
     keep = "-o Dpkg::Options::=--force-confold"
     fleet.ssh(OLD_DOCKER, "apt-get -qq update && apt-get -qq -y install nvidia-docker >/dev/null")
-    fleet.wait(OLD_DOCKER, "docker volume create -d nvidia-docker --name nvidia_driver_580.178.04")
-    program, paths = "/usr/local/nvidia/bin/nvidia-smi -L", "-e LD_LIBRARY_PATH=/usr/local/nvidia/lib64"
-    assert seen(fleet, OLD_DOCKER, paths, command=program, docker="NV_GPU=1,3 nvidia-docker") == [[1, 3]]
+    fleet.ssh(OLD_DOCKER, "mkdir -p /var/lib/nvidia-docker/volumes/nvidia_driver/580.178.04")
+    fleet.wait(OLD_DOCKER, "docker volume ls -q | grep -q nvidia_driver_580.178.04")
     fleet.ssh(NEW_DOCKER, f"apt-get -qq update && apt-get -qq -y {keep} install nvidia-docker2 >/dev/null")
     own = {"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}}}
     fleet.ssh(NEW_DOCKER, edit_daemon_json(own) + " && systemctl restart docker")

@@ -48,11 +48,11 @@ def test_both_are_upgraded_without_a_network(fleet: Fleet) -> None:
 
 
 def test_the_rollback_needs_no_network(fleet: Fleet) -> None:
-    before = requests(fleet).count(".run ")
+    before = requests(fleet).count(".run\n")
     run = fleet.play(playbook=BACK, extra=SETTINGS)
     assert run.rc == 0, run.screen[-4000:]
     assert {loaded(fleet, host) for host in (RUN, RPM)} == {OLD}
-    assert requests(fleet).count(".run ") == before
+    assert requests(fleet).count(".run\n") == before
 
 
 def test_an_installer_that_cannot_be_verified_excludes_the_host(fleet: Fleet) -> None:

@@ -198,4 +198,4 @@ def test_examples_are_accepted() -> None:
 def test_the_fleet_file_in_the_page_about_the_lab_is_valid() -> None:
     text = (ROOT / "docs/dev/lab.md").read_text(encoding="utf-8").split("## Fleet files", 1)[1]
     block = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert block and fleet.parse(block.group(1)).hosts
+    assert block and len(fleet.parse(block.group(1)).hosts) == 5

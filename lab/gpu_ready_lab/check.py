@@ -48,9 +48,9 @@ def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
     }
     lines = []
     for key, value in host.expect.items():
-        wanted = sorted(map(str, value)) if isinstance(value, list) else value
-        if key in got and got[key] != wanted:
-            lines.append(f"{key}: expected {wanted!r}, found {got[key]!r}")
+        expected = sorted(map(str, value)) if isinstance(value, list) else value
+        if key in got and got[key] != expected:
+            lines.append(f"{key}: expected {expected!r}, found {got[key]!r}")
     if lines and entry.get("why"):
         lines.append(f"the report says: {entry['why']}")
     return lines

@@ -2,7 +2,7 @@
 
 A file has packages by name under `packages`, or under `debs` or `rpms` if only repositories of that kind have them,
 and defaults for all of them. `each` lists the values for which its packages are made; a list of lists means all
-combinations, a name stands for the list of that name in tables.yml. `only` and `but` limit a row or a package to some
+combinations, a name means the list of that name in tables.yml. `only` and `but` limit a row or a package to some
 values of others, given as a list or, for numbers, as a range (`570..`). `@name@` in any text and in the text of a
 source file is replaced by a value; @lib@, @dev@ and @all@ are what the kind of package calls libraries' directory,
 development packages and "every architecture".

@@ -271,7 +271,7 @@ def module_documents(module: str, given: dict[str, Any], content: Sequence[Rpm])
         chosen = list(_chosen(rule, [rpm for rpm in content if rpm.module == module]))
         names = {rpm.name for rpm in chosen}
         listed = given["profiles"].items()
-        profiles = {profile: [name for name in requested if name in names] for profile, requested in listed}
+        profiles = {profile: [name for name in its if name in names] for profile, its in listed}
         if not chosen:
             continue
         newest = max((rpm.version for rpm in chosen), key=_numbers)

@@ -4,32 +4,20 @@ import ctypes
 import json
 import os
 import re
-import stat
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 VERSION = "@version@"
 HOOK = "/usr/bin/nvidia-cdi-hook"
 
 # Libraries of a driver, all named NAME.so.DRIVER_VERSION, and the programs beside them.
-LIBRARIES = (
-    "libcuda",
-    "libnvidia-ml",
-    "libnvidia-ptxjitcompiler",
-    "libnvidia-nvvm",
-    "libnvidia-opencl",
-    "libnvidia-cfg",
-)
-PROGRAMS = (
-    "nvidia-smi",
-    "nvidia-debugdump",
-    "nvidia-persistenced",
-    "nvidia-cuda-mps-control",
-    "nvidia-cuda-mps-server",
-)
+LIBRARIES = ("libcuda", *(f"libnvidia-{name}" for name in ("ml", "ptxjitcompiler", "nvvm", "opencl", "cfg")))
+UTILITIES = ("libnvidia-ml", "libnvidia-cfg")
+PROGRAMS = ("smi", "debugdump", "persistenced", "cuda-mps-control", "cuda-mps-server")
 CONTROL_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+NO_NVML = "load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file or directory"
 NVML_ERRORS = {
     9: "driver not loaded",
     12: "NVML shared library not found",
@@ -42,14 +30,13 @@ class DriverError(Exception):
     """The driver cannot be asked; the message is the text that the real programs give."""
 
 
-class Gpu:
+class Gpu(NamedTuple):
     """One GPU."""
 
-    def __init__(self, index: int, minor: int, uuid: str) -> None:
-        self.index = index
-        self.minor = minor
-        self.uuid = uuid
-        self.path = f"/dev/nvidia{minor}"
+    index: int
+    uuid: str
+    path: str
+    """Its device node."""
 
 
 def find_library(name: str) -> str | None:
@@ -67,9 +54,7 @@ def driver_version() -> str:
     library = find_library("libnvidia-ml.so.1") or find_library("libcuda.so.1")
     found = re.search(r"\.so\.(\d+\.\d+(?:\.\d+)?)$", library or "")
     if not found:
-        raise DriverError(
-            "load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file or directory"
-        )
+        raise DriverError(NO_NVML)
     return found[1]
 
 
@@ -78,9 +63,7 @@ def check_nvml() -> None:
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
-        raise DriverError(
-            "load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file or directory"
-        ) from None
+        raise DriverError(NO_NVML) from None
     code = nvml.nvmlInit_v2()
     if code:
         raise DriverError(f"nvml error: {NVML_ERRORS.get(code, f'unknown error ({code})')}")
@@ -98,35 +81,27 @@ def gpus() -> list[Gpu]:
         return []
     if done.returncode:
         raise DriverError(f"nvml error: {(done.stdout + done.stderr).strip().splitlines()[0]}")
-    found: list[Gpu] = []
-    for line in done.stdout.splitlines():
-        index, uuid, bus = (part.strip() for part in line.split(","))
-        found.append(Gpu(int(index), _minor(bus, int(index)), uuid))
-    return found
+    rows = [line.split(", ") for line in done.stdout.splitlines()]
+    return [Gpu(int(index), uuid, f"/dev/nvidia{_minor(bus, index)}") for index, uuid, bus in rows]
 
 
-def _minor(bus: str, index: int) -> int:
+def _minor(bus: str, index: str) -> str:
     """Return the number of a GPU's device node; /proc says it, by a bus address with a domain of four digits."""
-    address = bus[-12:].lower()
     try:
-        text = Path(f"/proc/driver/nvidia/gpus/{address}/information").read_text()
+        text = Path(f"/proc/driver/nvidia/gpus/{bus[-12:].lower()}/information").read_text()
     except OSError:
         return index
     found = re.search(r"Device Minor:\s*(\d+)", text)
-    return int(found[1]) if found else index
+    return found[1] if found else index
 
 
 def select(found: list[Gpu], requested: str) -> list[Gpu]:
     """Return the GPUs that NVIDIA_VISIBLE_DEVICES names."""
-    if requested in ("all", "nvidia.com/gpu=all"):
-        return found
     chosen: list[Gpu] = []
     for name in requested.split(","):
         name = name.strip().removeprefix("nvidia.com/gpu=")
-        if name == "all":
-            return found
-        matching = [gpu for gpu in found if name in (str(gpu.index), gpu.uuid)]
-        if not matching:
+        matching = [gpu for gpu in found if name in ("all", str(gpu.index), gpu.uuid)]
+        if not matching and name != "all":
             raise DriverError(f"device error: {name}: unknown device")
         chosen += [gpu for gpu in matching if gpu not in chosen]
     return chosen
@@ -134,86 +109,49 @@ def select(found: list[Gpu], requested: str) -> list[Gpu]:
 
 def libraries() -> list[str]:
     """Return the real paths of the driver's libraries that are here."""
+    known = [find_library(soname) for soname in ("libnvidia-ml.so.1", "libcuda.so.1")]
+    # Debian's own packages keep them in a directory per library kind: look beside and one above.
+    more = ["/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu"]
+    directories = dict.fromkeys([*(directory_of(path) for path in known if path), *more])
     version = driver_version()
-    directories = []
-    for soname in ("libnvidia-ml.so.1", "libcuda.so.1"):
-        library = find_library(soname)
-        if library and directory_of(library) not in directories:
-            directories.append(directory_of(library))
-    # Debian's own packages keep them in a directory per library kind: look beside and one above
-    directories += [
-        f for f in ("/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu") if f not in directories
-    ]
-    found = []
-    for name in LIBRARIES:
-        for directory in directories:
-            path = f"{directory}/{name}.so.{version}"
-            if Path(path).exists():
-                found.append(os.path.realpath(path))
-                break
-    return found
+    places = [[Path(directory, f"{name}.so.{version}") for directory in directories] for name in LIBRARIES]
+    found = [next((path for path in paths if path.exists()), None) for paths in places]
+    return [os.path.realpath(path) for path in found if path]
 
 
 def programs() -> list[tuple[str, str]]:
     """Return (path on the host, path in the container) of the driver's programs that are here."""
-    found = []
-    for name in PROGRAMS:
-        path = f"/usr/bin/{name}"
-        if Path(path).exists():
-            found.append((os.path.realpath(path), path))
-    return found
+    paths = [f"/usr/bin/nvidia-{name}" for name in PROGRAMS]
+    return [(os.path.realpath(path), path) for path in paths if Path(path).exists()]
 
 
 def nodes(chosen: list[Gpu]) -> list[str]:
     """Return the paths of the device nodes for GPUs, with those that all of them share."""
     shared = [f"/dev/{name}" for name in CONTROL_NODES]
-    return [gpu.path for gpu in chosen] + [path for path in shared if is_device(path)]
-
-
-def is_device(path: str) -> bool:
-    """Check whether a path is a character device."""
-    try:
-        return stat.S_ISCHR(Path(path).stat().st_mode)
-    except OSError:
-        return False
+    return [gpu.path for gpu in chosen] + [path for path in shared if Path(path).is_char_device()]
 
 
 def edits(capabilities: set[str] | None = None) -> dict[str, Any]:
     """Return the container edits that all GPUs share, in CDI's words."""
     capabilities = capabilities or {"compute", "utility"}
     everything = "all" in capabilities
-    version = driver_version()
     mounts = []
     for path in libraries():
-        name = Path(path).name
-        utility = name.startswith(("libnvidia-ml", "libnvidia-cfg"))
-        if everything or (utility and "utility" in capabilities) or (not utility and "compute" in capabilities):
+        utility = Path(path).name.startswith(UTILITIES)
+        if everything or ("utility" if utility else "compute") in capabilities:
             mounts.append((path, path))
     if everything or "utility" in capabilities:
         mounts += programs()
-    directories = library_directories(mounts)
-    libcuda = _directory("libcuda", mounts)
-    links = ["--link", f"libcuda.so.1::{libcuda}/libcuda.so"] if libcuda else []
-    hooks = []
-    if links:
-        hooks.append(
-            {"hookName": "createContainer", "path": HOOK, "args": ["nvidia-cdi-hook", "create-symlinks", *links]}
-        )
-    hooks.append(
-        {
-            "hookName": "createContainer",
-            "path": HOOK,
-            "args": ["nvidia-cdi-hook", "enable-cuda-compat", f"--host-driver-version={version}"],
-        }
-    )
-    update = ["nvidia-cdi-hook", "update-ldcache"]
-    for directory in directories:
-        update += ["--directory", directory]
-    hooks.append({"hookName": "createContainer", "path": HOOK, "args": update})
+    libcuda = next((directory_of(path) for path, _ in mounts if Path(path).name.startswith("libcuda.so.")), None)
+    calls = [["create-symlinks", "--link", f"libcuda.so.1::{libcuda}/libcuda.so"]] if libcuda else []
+    calls.append(["enable-cuda-compat", f"--host-driver-version={driver_version()}"])
+    calls.append(["update-ldcache"])
+    for directory in library_directories(mounts):
+        calls[-1] += ["--directory", directory]
     return {
-        "env": [f"NVIDIA_CTK_LIBCUDA_DIR={_directory('libcuda', mounts) or ''}", "NVIDIA_VISIBLE_DEVICES=void"],
+        "env": [f"NVIDIA_CTK_LIBCUDA_DIR={libcuda or ''}", "NVIDIA_VISIBLE_DEVICES=void"],
         "deviceNodes": [{"path": path} for path in nodes([])],
-        "hooks": hooks,
+        "hooks": [{"hookName": "createContainer", "path": HOOK, "args": ["nvidia-cdi-hook", *call]} for call in calls],
         "mounts": [
             {"hostPath": source, "containerPath": target, "options": ["ro", "nosuid", "nodev", "rbind", "rprivate"]}
             for source, target in mounts
@@ -231,26 +169,14 @@ def library_directories(mounts: list[tuple[str, str]]) -> list[str]:
     return sorted({directory_of(target) for _, target in mounts if ".so." in target})
 
 
-def _directory(library: str, mounts: list[tuple[str, str]]) -> str | None:
-    for path, _ in mounts:
-        if Path(path).name.startswith(f"{library}.so."):
-            return directory_of(path)
-    return None
-
-
-def cdi_specification(strategies: Sequence[str] = ("index", "uuid")) -> dict[str, Any]:
-    """Return the CDI specification of this host."""
+def cdi_specification() -> dict[str, Any]:
+    """Return the CDI specification of this host: each GPU by its index and its UUID, and all of them."""
     found = gpus()
-    devices = []
-    for gpu in found:
-        names = {"index": str(gpu.index), "uuid": gpu.uuid}
-        devices += [
-            {"name": names[strategy], "containerEdits": {"deviceNodes": [{"path": gpu.path}]}}
-            for strategy in strategies
-            if strategy in names
-        ]
+    groups = [(name, [gpu]) for gpu in found for name in (str(gpu.index), gpu.uuid)]
     if found:
-        devices.append({"name": "all", "containerEdits": {"deviceNodes": [{"path": gpu.path} for gpu in found]}})
+        groups.append(("all", found))
+    paths = {name: [{"path": gpu.path} for gpu in group] for name, group in groups}
+    devices = [{"name": name, "containerEdits": {"deviceNodes": each}} for name, each in paths.items()]
     return {"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": devices, "containerEdits": edits()}
 
 
@@ -261,8 +187,8 @@ def environment(spec: dict[str, Any]) -> dict[str, str]:
 
 def capabilities(env: dict[str, str]) -> set[str]:
     """Return what NVIDIA_DRIVER_CAPABILITIES asks for."""
-    capabilities = env.get("NVIDIA_DRIVER_CAPABILITIES") or "utility,compute"
-    return {word.strip() for word in capabilities.split(",")}
+    words = env.get("NVIDIA_DRIVER_CAPABILITIES") or "utility,compute"
+    return {word.strip() for word in words.split(",")}
 
 
 def check_requirements(env: dict[str, str], version: str) -> None:

@@ -496,62 +496,6 @@ def waits_for_ever(honest: Any, at: Targets) -> Attack:
     return merged({"done": False, "waiting": at.mark, "deadline": 9e15, "remaining_s": 10**9})
 
 
-# ---- an API server of Kubernetes --------------------------------------------------------------------------------------
-
-
-def change_items(honest: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Attack:
-    """Return an attack that changes each object of a list."""
-    return answered({**honest, "items": [change(one) for one in honest.get("items", [])]})
-
-
-def failed_pods(honest: Any, at: Targets) -> Attack:
-    """Pods that failed, for a reason of a MiB with escape sequences, Jinja and markup."""
-    bad = f"\x1b]0;{at.mark}\x07\x9b31m{at.mark}\r{jinja(at)}<script>{at.mark}</script>" + at.mark * 100_000
-    return change_items(honest, lambda one: {**one, "status": {"phase": "Failed", "reason": bad, "message": bad}})
-
-
-def endless_pods(honest: Any, at: Targets) -> Attack:
-    """Pods that never start, in a phase with escape sequences."""
-    return change_items(honest, lambda one: {**one, "status": {"phase": f"Pending\x1b]0;{at.mark}\x07"}})
-
-
-def pods_of_others(honest: Any, at: Targets) -> Attack:
-    """Pods that are all another node's."""
-
-    def change(one: dict[str, Any]) -> dict[str, Any]:
-        metadata = {**one["metadata"], "annotations": {"gpu-ready/node": at.victim}}
-        return {**one, "metadata": metadata, "spec": {**one.get("spec", {}), "nodeName": at.victim}}
-
-    return change_items(honest, change)
-
-
-def endless_numbers(honest: Any, at: Targets) -> Attack:
-    """Numbers of 5000 digits and texts with escape sequences where GPUs are counted, and in versions."""
-    many, bad = "9" * 5000, f"\x1b]0;{at.mark}\x07"
-    limits = {"resources": {"limits": {"nvidia.com/gpu": many}}}
-
-    def change(one: dict[str, Any]) -> dict[str, Any]:
-        status = {**one.get("status", {}), "allocatable": {"nvidia.com/gpu": many + bad}}
-        return {**one, "spec": {**one.get("spec", {}), "containers": [limits]}, "status": status}
-
-    found = change_items(honest, change) if "items" in honest else answered(honest)
-    return answered({"serverVersion": {"gitVersion": f"v{many}.1.1{bad}"}}) if "serverVersion" in honest else found
-
-
-def other_gpus(honest: Any, at: Targets) -> Attack:
-    """A log with GPUs that are not the node's, escape sequences, Jinja and no end of line."""
-    uuid = "(UUID: GPU-ffffffff-2222-3333-4444-555555555555)"
-    return printed(f"\x1b]0;{at.mark}\x07{jinja(at)}{uuid}" * 1000)
-
-
-CLUSTER: tuple[Change, ...] = (
-    escapes, templates, only_templates, tagged_templates, markup, absolute_paths, task_files, options, commands,
-    other_hosts, nothing, no_json, no_text, half_characters, no_mapping, no_keys, nulls, lists, texts, numbers,
-    no_numbers, deep, deep_enough, flood, silence, endless_numbers,
-)  # fmt: skip
-"""For the first call of kubectl that says what a cluster has."""
-CLUSTER_FEW: tuple[Change, ...] = (escapes, options, no_json, lists, numbers)
-"""For each other call: all answers of kubectl are read by the same function."""
 GENERAL: tuple[Change, ...] = (
     escapes, failed_with_escapes, warns_with_escapes, direction, templates, only_templates, tagged_templates, formulas,
     other_formulas, markup, absolute_paths, climbing_paths, task_files, options, commands, other_hosts, control_node,
@@ -581,8 +525,6 @@ OWN: dict[str, tuple[Change, ...]] = {
     "gpu_kubernetes_labels": (foreign_labels,),
     "gpu_drain_docker": (waits_for_ever,),
     "gpu_drain_slurm": (waits_for_ever,),
-    "kubectl get pods": (failed_pods, endless_pods, pods_of_others, endless_numbers),
-    "kubectl version": (endless_numbers,),
 }  # fmt: skip
 """For one module."""
 RAW = (escapes, no_text, nothing, commands, flood, silence, templates)
@@ -591,9 +533,5 @@ RAW = (escapes, no_text, nothing, commands, flood, silence, templates)
 
 def of_module(module: str) -> tuple[Change, ...]:
     """Return the attacks of a module."""
-    if module == "kubectl logs":
-        return (other_gpus, nothing, no_text, flood, silence)
-    if module.startswith("kubectl "):
-        return (*(CLUSTER if module == "kubectl get nodes" else CLUSTER_FEW), *OWN.get(module, ()))
     general = RAW if module == "raw" else FOR_ANSIBLE if module in UNUSED else GENERAL
     return (*general, *OWN.get(module, ()))

@@ -90,8 +90,7 @@ def groups(chosen: Sequence[Cell]) -> list[list[Cell]]:
         of_scene = [cell for cell in chosen if cell.scene.name == scene]
         apart = [[cell for cell in of_scene if cell.attack is kind] for kind in (attacks.silence, attacks.flood)]
         together = [cell for cell in of_scene if cell.attack not in (attacks.silence, attacks.flood)]
-        size = 1 if of_scene[0].scene.of_cluster else HOSTS
-        for some, most in ((together, size), (apart[0], size), (apart[1], min(size, FLOODS))):
+        for some, most in ((together, HOSTS), (apart[0], HOSTS), (apart[1], FLOODS)):
             found += [some[begin : begin + most] for begin in range(0, len(some), most)]
     return found
 
@@ -127,16 +126,6 @@ class Place:
         program.write_text(f"#!/bin/sh\ntouch {ran}\n")
         program.chmod(0o755)
         return attacks.Targets(self.key, tasks, self.directory / "evil/kubeconfig", program, ran, HONEST[0], mark)
-
-    def add_api_server(self, cell: Cell) -> None:
-        """Let the API server be the attacker's; its directory is like that of a host, which is in no inventory."""
-        host = self.directory / "hosts" / cell.name
-        host.mkdir(parents=True)
-        (host / "calls").touch()
-        *paths, victim, mark = self.targets(cell)
-        kind = cell.attack.__name__
-        given = {"attack": kind, "calls": [cell.module], "host": str(host), "texts": [victim, mark]}
-        (self.directory / "api.json").write_text(json.dumps({**given, "paths": [str(path) for path in paths]}))
 
     def add_host(self, name: str, answers: Answers, asked: Sequence[dict[str, Any]]) -> None:
         """Make a host with honest answers and attacks."""
@@ -183,15 +172,12 @@ def run(place: Place, scene: Scene, hostile: Sequence[Cell], bound: float = BOUN
     """Run a playbook over the honest hosts and these hostile ones."""
     for name in HONEST:
         place.add_host(name, named(scene.answers_for(), name), ())
-    for cell in hostile if scene.of_cluster else ():
-        place.add_api_server(cell)
-    hosts = () if scene.of_cluster else hostile
-    for cell in hosts:
+    for cell in hostile:
         answers = named(scene.answers_for(cell.module), cell.name)
         honest = answers.get(cell.module, {"changed": False})
         asked = {"module": cell.module, **cell.attack(honest, place.targets(cell))}
         place.add_host(cell.name, answers, (*scene.before, asked))
-    names = [HONEST[0], *(cell.name for cell in hosts), HONEST[1]]
+    names = [HONEST[0], *(cell.name for cell in hostile), HONEST[1]]
     path = place.directory / "inventory.json"
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
@@ -296,7 +282,7 @@ KUBECTL = re.compile(
 
 
 def strange_calls(place: Place) -> list[str]:
-    """Return what kubectl was called with that an API server or a host chose."""
+    """Return what kubectl was called with that a host chose."""
     path = place.directory / "kubectl-calls"
     lines = path.read_text().splitlines() if path.exists() else []
     return [f"kubectl {word!a}"[:300] for line in lines for word in json.loads(line) if not KUBECTL.fullmatch(word)]
@@ -345,11 +331,6 @@ def reported(ran: Ran, name: str) -> list[str]:
     return shown + lines + [f"{name}: {label}" for label in labels(ran).get(name, {}).items()]
 
 
-def of_lines(view: Mapping[str, Sequence[str]], begin: str) -> dict[str, list[str]]:
-    """Return the lines of a view that begin so."""
-    return {name: [line for line in lines if line.startswith(begin)] for name, lines in view.items()}
-
-
 def difference(expected: dict[str, list[str]], found: dict[str, list[str]]) -> str:
     """Return how the honest hosts fared otherwise than alone; empty if they did not."""
     for name in HONEST:
@@ -384,10 +365,7 @@ def judge(
     elif ran.memory > MEMORY:
         shared.append(f"a process of the control node used {ran.memory} MiB")
     else:
-        # Where the API server attacks, no node becomes ready: the hosts are asked the same.
-        seen = honest_view(ran, place)
-        kept = "[" if any(cell.scene.of_cluster for cell in hostile) else ""
-        other = difference(of_lines(expected, kept), of_lines(seen, kept))
+        other = difference(expected, honest_view(ran, place))
         shared += [other] if other else []
     if "Traceback (most recent call last)" in ran.text or "Unexpected Exception" in ran.text:
         shared.append("a traceback on the screen: " + ran.text[ran.text.rfind("Traceback") :][:200])

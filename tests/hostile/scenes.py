@@ -16,7 +16,6 @@ from gpu_ready.plan.driver.model import DetectParams, NextKernelParams
 from gpu_ready.plan.model import Step, ToolkitChoice
 from gpu_ready.upgrade import journal
 
-from tests.hostile.cluster import GPU
 from tests.unit.hosts import KERNEL, T4, bare, carried_out, having
 
 Answers = dict[str, dict[str, Any]]
@@ -49,11 +48,6 @@ class Scene(NamedTuple):
     """What the output or a report says of an honest host."""
     facts: bool = False
     """Whether hosts answer gpu_node_plan with facts, as the product has it; with the plan of their choice otherwise."""
-
-    @property
-    def of_cluster(self) -> bool:
-        """Whether an API server attacks, and no host."""
-        return self.modules[0].startswith("kubectl ")
 
     def answers_for(self, *modules: str) -> Answers:
         """Return the answers of a host whose plan has the steps that use these modules, so that the run comes to them soon."""
@@ -191,8 +185,6 @@ def scenes(files: Path) -> list[Scene]:
         ),
         kubernetes("render", "kubernetes"),
         kubernetes("device_plugin", "kubernetes_apply"),
-        *kubernetes_verified(),
-        *kubernetes_operator(),
     ]
 
 
@@ -207,16 +199,6 @@ UPGRADING = (
     "gpu_drain_docker", "gpu_drain_slurm", "gpu_kernel_module", "gpu_verify",
 )  # fmt: skip
 
-
-VERIFYING = tuple(
-    f"kubectl {call}"
-    for call in (
-        "get customresourcedefinition", "get daemonsets", "get nodes", "get", "apply", "get daemonset.apps", "get pods",
-        "logs", "delete",
-    )
-)  # fmt: skip
-OPERATING = ("kubectl get daemonset.apps,configmap,runtimeclass.node.k8s.io", "kubectl version")
-"""Calls of kubectl, whose answers an API server may give that is an attacker's."""
 
 READY = '"result": "ready"'
 VERIFIED: dict[str, tuple[str, ...]] = {"": ("gpu_verify.verify",)}
@@ -342,25 +324,6 @@ def kubernetes(mode: str, name: str) -> Scene:
     answers = {**plain_answers(), "gpu_kubernetes_labels": {"changed": False, "labels": labels, "gpus": ["GPU-1"]}}
     given = {"gpu_kubernetes": mode, "gpu_kubernetes_verify": False}
     return Scene(name, "playbooks/kubernetes.yml", given, answers, ("gpu_kubernetes_labels",), good="Tesla-T4")
-
-
-def kubernetes_verified() -> list[Scene]:
-    """Return kubernetes.yml with test pods: attacked by hosts, and by the API server."""
-    scene = kubernetes("device_plugin", "kubernetes_verify")
-    given = {**scene.variables, "gpu_kubernetes_verify": True, "gpu_kubernetes_verify_timeout": 30}
-    labels = {**scene.answers["gpu_kubernetes_labels"], "gpus": [GPU]}
-    scene = scene._replace(variables=given, answers={**scene.answers, "gpu_kubernetes_labels": labels})
-    return [scene, scene._replace(name="api_verify", modules=VERIFYING, good="failed=0")]
-
-
-def kubernetes_operator() -> list[Scene]:
-    """Return kubernetes.yml for NVIDIA's GPU Operator: attacked by hosts, and by the API server."""
-    scene = kubernetes("operator", "kubernetes_operator")
-    labels = {**scene.answers["gpu_kubernetes_labels"]["labels"], "nvidia.com/cuda.driver-version.full": NEW}
-    answers = {**scene.answers, "gpu_kubernetes_labels": {"changed": False, "labels": labels, "gpus": [GPU]}}
-    given = {**scene.variables, "gpu_kubernetes_dra": True}
-    scene = scene._replace(variables=given, answers=answers, good="gpu_kubernetes_labels")
-    return [scene, scene._replace(name="api_operator", modules=OPERATING)]
 
 
 def failed_service() -> Scene:

@@ -13,8 +13,6 @@ SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
     "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
     "kubernetes": {"gpu_kubernetes_labels": ("no_keys", "foreign_labels", "other_formulas")},
     "kubernetes_apply": {"gpu_kubernetes_labels": ("foreign_labels", "other_hosts", "commands")},
-    "api_operator": {"kubectl version": ("endless_numbers",)},
-    "api_verify": {"kubectl get pods": ("failed_pods",)},
     "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},
     "site_facts": {
         "gpu_node_plan": (
@@ -31,17 +29,16 @@ NOT_ATTACKED = {
     "gpu_audit_report": "runs on the control node",
     "gpu_drain_kubernetes": "runs on the control node or on the host with kubectl, which the operator names",
     "gpu_kubernetes_objects": "runs on the control node",
-    "gpu_kubernetes_operator": "runs on the control node; the answers of the API server are attacked (`api_operator`)",
-    "gpu_kubernetes_verify": "runs on the control node; the answers of the API server are attacked (`api_verify`)",
+    "gpu_kubernetes_operator": "runs on the control node",
+    "gpu_kubernetes_verify": "runs on the control node",
     "gpu_node_facts": "no playbook uses it",
     "gpu_python": "runs on the control node; what it reads of a host is the output of `raw`",
     "gpu_report": "runs on the control node",
     "gpu_upgrade_fleet": "runs on the control node",
-    "gpu_upgrade_share": "runs on the control node",
 }
 """Modules of library/ that no cell attacks, and why."""
-LONG = ("kubernetes", "api_verify")
-"""Scenes that attack the same plays as kubernetes_apply and api_operator."""
+LONG = ("kubernetes",)
+"""Scenes that attack the same plays as kubernetes_apply."""
 
 
 def operator_files(directory: Path) -> Path:

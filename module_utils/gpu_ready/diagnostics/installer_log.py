@@ -30,6 +30,7 @@ COMPLETE = message_table.prepared(
     [
         r"\) is now complete",  # nvidia-installer: install-from-cwd.c
         r"^DKMS: install completed",  # DKMS before 3
+        r"^depmod\.{3,9}$",  # DKMS 3: a failure would follow on this line
         r"^Complete!$",  # dnf, yum
         r"^Building and installing nvidia\S{0,40} ?\[  OK  \]",  # akmods
         r"^# exit code: 0$",  # DKMS 3: make.log
@@ -37,6 +38,8 @@ COMPLETE = message_table.prepared(
     re.MULTILINE,
 )
 """Ends of a successful run. A log without one that shows no failure may be cut off."""
+SCRIPTLET = re.compile(r"Error in (?:PRE|POST)\w{2,5} scriptlet in rpm package \S{0,60}nvidia", re.IGNORECASE)
+"""Such a package is installed all the same, and dnf ends with "Complete!", but nobody built the module."""
 FAILED = message_table.prepared(
     [
         r"Installation has failed",
@@ -59,7 +62,7 @@ FAILED = message_table.prepared(
         r"must be run as root",
         r"Sub-process \S{1,80} returned an error",
         r"^\[ERROR\]",
-        r"^E: ",
+        r"^E: (?!Can not write log)",  # apt without /dev/pts: it installs all the same
         r"^dpkg: error ",
         r"\[ ?FAILED ?\]",
         r"^error: Failed build dependencies",
@@ -68,6 +71,7 @@ FAILED = message_table.prepared(
         r"\.run: (?:line )?\d+: .{0,20}syntax error",
         r"cannot execute binary file",
         r"Failed to verify gcc version",
+        SCRIPTLET.pattern,
     ],
     re.MULTILINE,
 )
@@ -81,7 +85,7 @@ VERSIONS = message_table.prepared(
             r"make\.log for nvidia[\w-]{0,40}?[-/]%(v)s for kernel",
             r"/var/lib/dkms/nvidia[\w-]{0,40}/%(v)s/",
             # Names of packages of dpkg, rpm (NAME-EPOCH:VERSION-RELEASE) and Nix (nvidia-x11-VERSION-KERNEL).
-            r"\b(?:nvidia|cuda-drivers)(?:-legacy-\d+xx|-tesla(?:-\d+)?|-[a-z][a-z0-9]*|-\d{3}){0,6}"
+            r"\b(?:nvidia|cuda-drivers)(?:-legacy-\d+xx|-tesla(?:-\d+)?|-[a-z][a-z0-9]*|-\d{3}){0,6}(?::\w+)?"
             r"(?:[-/ =]|-\d+:)%(v)s",
             r"(?:nvidia|cuda-drivers|libcuda)[\w.+:-]{0,60} \([<>=]{1,2} (?:\d+:)?%(v)s",
             r"(?:nvidia|cuda-drivers)[\w.+-]{0,60} (?:[<>=]{1,2} )?(?:\d+:)?%(v)s-",
@@ -103,7 +107,8 @@ KERNELS = message_table.prepared(
             r"version magic '[^']{0,200}' should be '%(k)s ",
             r"/proc/version string: \"?Linux version %(k)s",
             r"-for-%(k)s\.failed\.log",
-            r"module build on kernel:? %(k)s",
+            r"\bon kernel:? %(k)s",
+            r"/var/lib/dkms/[\w-]{1,60}/[\w.]{1,40}/%(k)s/",
             r"for kernel %(k)s",
             r"headers for (?:the )?(?:target )?kernel %(k)s",
             r"KERNEL_UNAME=%(k)s",
@@ -111,8 +116,9 @@ KERNELS = message_table.prepared(
             r"Building (?:initial )?module for %(k)s",
             r"Building for %(k)s",
             r"-k %(k)s",
-            r"/lib/modules/%(k)s/",
-            r"/usr/src/(?:linux-headers-|kernels/)%(k)s",
+            r"/lib/modules/%(k)s",
+            # Debian's package "-common" has what all kinds of its kernels share.
+            r"/usr/src/(?:linux-headers-(?!\S{1,60}-common\b)|kernels/)%(k)s",
             r"kernel '%(k)s'",
             r"Linux kernel version %(k)s",
             r"nvidia-x11-\d+\.[\d.]+-(\d+\.\d+(?:\.\d+)?(?:-\w+)?)",
@@ -181,6 +187,8 @@ def failed(entries: List[Part]) -> bool:
 
 def complete(lines: str) -> bool:
     """Return True if a log ends with a finished installation."""
+    if SCRIPTLET.search(lines):
+        return False
     ends = [match.end() for match in message_table.matches(COMPLETE, lines, lines.lower())]
     return bool(ends) and "Installation has failed" not in lines[max(ends) :]
 

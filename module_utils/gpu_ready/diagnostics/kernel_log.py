@@ -44,7 +44,9 @@ LOADED = re.compile(
 )
 STARTED = re.compile(r"loading NVIDIA (?:UNIX|Linux)", re.IGNORECASE)
 """What the module says when its search for GPUs has found one that it drives."""
-NOT_STARTED = re.compile(r"probe routine failed|probe of \S{1,40} failed|may have misconfigured your GPU")
+NOT_STARTED = re.compile(
+    r"probe routine failed|probe of \S{1,40} failed|may have misconfigured your GPU|RmInitAdapter failed"
+)
 NEEDED = {
     "open_module_unsupported_gpu": nvrm_version.PROPRIETARY,
     "proprietary_module_unsupported_gpu": nvrm_version.OPEN,

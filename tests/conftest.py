@@ -43,6 +43,9 @@ sys.meta_path.insert(0, OneNameEach())
 from gpu_ready.base import files, locks, manifest, manifest_notes  # noqa: E402  importable from here on
 
 from tests.grid import CAMPAIGN, SEED  # noqa: E402
+from tests.shared import SHARED  # noqa: E402
+
+WITHOUT_SHARED = pytest.StashKey[int]()
 
 
 def pytest_report_header() -> str:
@@ -51,11 +54,24 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests to the campaign."""
-    long = [] if CAMPAIGN else [item for item in items if item.get_closest_marker("long")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    """Leave the long tests to the campaign, and out those of a folder that is not there."""
+    left_out = [] if CAMPAIGN else ["long"]
+    left_out += [] if SHARED.is_dir() else ["shared"]
+    chosen = [item for item in items if not any(item.get_closest_marker(name) for name in left_out)]
+    config.stash[WITHOUT_SHARED] = len([item for item in items if item.get_closest_marker("shared")])
+    if len(chosen) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which tests a checkout without ../shared leaves out."""
+    if not SHARED.is_dir():
+        count = config.stash.get(WITHOUT_SHARED, 0)
+        terminalreporter.write_line(
+            f"{SHARED} is not there: {count} tests that read it are deselected, and of samples only those of tests/corpus "
+            "are read (CONTRIBUTING.md)"
+        )
 
 
 @pytest.fixture(autouse=True, scope="session")

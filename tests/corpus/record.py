@@ -9,6 +9,7 @@ readings are written by people who read the outputs, so a changed sample is a ch
 import shutil
 import subprocess
 import sys
+import tempfile
 import uuid
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ mount -t overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" overlay "$1/
 cd "$1/root"
 mount -t proc proc proc
 mount -t tmpfs tmpfs tmp
+mkdir -p dev/pts
+mount -t devpts -o ptmxmode=666 devpts dev/pts
+ln -sf pts/ptmx dev/ptmx
 mount --rbind "$3" mnt
 [ ! -e "$3/sys" ] || mount --rbind "$3/sys" sys
 exec chroot . sh /mnt/run
@@ -85,15 +89,15 @@ def record(entry: dict[str, Any], roots: Path, work: Path) -> None:
     """Run one entry's command and write what it prints."""
     system = entry["system"]
     lines = ["export LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
-    lines += ["exec 2>&1", ". /mnt/setup.sh", "cd /tmp"]
+    lines += [". /mnt/setup.sh", "cd /tmp", "echo nameserver 192.0.2.1 >/etc/resolv.conf"]
     if "nvml" in entry:
         (work / "nvml.conf").write_text(nvml_configuration(entry["nvml"], VERSIONS[system]))
         lines.append("export LD_LIBRARY_PATH=/mnt/nvml NVML_MOCK_CONF=/mnt/nvml.conf")
     shutil.rmtree(work / "sys", ignore_errors=True)
     if "pci" in entry:
         write_pci_tree(entry["pci"], work / "sys")
-    lines += ["{", entry["setup"], "} >/dev/null"] if "setup" in entry else []
-    (work / "run").write_text("\n".join([*lines, entry["command"]]) + "\n")
+    lines += ["{", entry["setup"], "} >/dev/null 2>&1"] if "setup" in entry else []
+    (work / "run").write_text("\n".join([*lines, "exec 2>&1", entry["command"]]) + "\n")
     (work / "setup.sh").write_text((HERE / "setup.sh").read_text())
     command = [
         "unshare",
@@ -119,13 +123,17 @@ def record(entry: dict[str, Any], roots: Path, work: Path) -> None:
 
 def main() -> None:
     roots, parts = Path(sys.argv[1]).resolve(), sys.argv[2:]
-    work = roots / "work"
-    (work / "nvml").mkdir(parents=True, exist_ok=True)
     (roots / "mounts").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=roots) as work:
+        record_all(roots, Path(work), parts)
+
+
+def record_all(roots: Path, work: Path, parts: list[str]) -> None:
+    """Run the commands of the entries that the parts choose."""
+    (work / "nvml").mkdir()
     library = work / "nvml/libnvidia-ml.so.1"
-    sources = [LAB / "nvml/nvml_mock.c", LAB / "nvml/stubs.c"]
     subprocess.run(["gcc", "-std=gnu11", "-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-Wno-override-init",
-                    "-o", library, *sources, "-ldl"], check=True)  # fmt: skip
+                    "-o", library, LAB / "nvml/nvml_mock.c", "-ldl"], check=True)  # fmt: skip
     for entry in yaml_load((HERE / "index.yaml").read_text()):
         if "command" in entry and (not parts or any(part in entry["file"] for part in parts)):
             record(entry, roots, work)

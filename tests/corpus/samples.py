@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.common.yaml import yaml_load
 
+from tests.shared import SHARED
+
 OWN = Path(__file__).resolve().parent
-SHARED = OWN.parents[2] / "shared"
 CORPORA = [directory for directory in (OWN, SHARED / "corpus") if (directory / "index.yaml").exists()]
 
 

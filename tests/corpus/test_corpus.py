@@ -59,7 +59,7 @@ def is_understandable(quote: str, before: str) -> bool:
         return False
     return (
         at_line
-        or re.search(r"(?:[:;.!?\]>)] |[=:(\[] ?\\*\"|[\u3002\uff01\uff1f\uff1b\uff1a>]) *$", before) is not None
+        or re.search(r"(?:[:;.!?\]>)] |\\n|[=:(\[] ?\\*\"|[\u3002\uff01\uff1f\uff1b\uff1a>]) *$", before) is not None
     )
 
 

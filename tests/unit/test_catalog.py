@@ -1,4 +1,4 @@
-"""The catalog: compiled and small, and complete against NVIDIA's own lists if they are next to the checkout."""
+"""The catalog: compiled and small, and complete against what NVIDIA and others publish."""
 
 import json
 import re
@@ -14,9 +14,11 @@ from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import model as catalog
 from gpu_ready.cuda import toolkit as cuda
 
+from tests.shared import SHARED
+
 ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT.parent / "shared" / "nvidia-data"
-lists = pytest.mark.skipif(not DATA.exists(), reason=f"{DATA} is absent")
+DATA = SHARED / "nvidia-data"
+PUBLISHED = yaml_load((Path(__file__).parent / "data/gpu_ids.yml").read_text())
 
 
 def rows(name: str) -> list[list[str]]:
@@ -49,7 +51,7 @@ def test_the_compiled_module_is_small() -> None:
     assert len(zlib.compress(Path(catalog_data.__file__).read_bytes())) < 60_000
 
 
-@lists
+@pytest.mark.shared
 def test_every_id_of_elrepos_table_has_its_branch() -> None:
     for device, branch, *_ in rows("elrepo-pciid-branch-595.91.07.tsv"):
         gpu = catalog.gpu(device)
@@ -57,15 +59,23 @@ def test_every_id_of_elrepos_table_has_its_branch() -> None:
         assert gpu.last_branch == number(branch), device
 
 
-@lists
-def test_every_id_of_nvidias_legacy_table_has_its_branch() -> None:
-    for device, _, _, branch, *_ in rows("legacy-gpus-590.48.01.tsv"):
+def test_every_id_of_nvidias_legacy_list_has_its_branch() -> None:
+    listed = [(device, branch) for branch, devices in PUBLISHED["last_branch"].items() for device in devices.split()]
+    for device, branch in listed:
         gpu = catalog.gpu(device)
         assert gpu is not None, device
-        assert (gpu.last_branch, gpu.flavours) == (number(branch), ("proprietary",)), device
+        assert (gpu.last_branch, gpu.flavours) == (branch, ("proprietary",)), device
 
 
-@lists
+@pytest.mark.parametrize("flavours", PUBLISHED["current"])
+def test_every_id_of_nvidias_current_list_has_its_modules(flavours: str) -> None:
+    for device in PUBLISHED["current"][flavours].split():
+        gpu = catalog.gpu(device)
+        assert gpu is not None, device
+        assert (gpu.last_branch, " or ".join(gpu.flavours)) == (None, flavours), device
+
+
+@pytest.mark.shared
 def test_every_id_of_supported_gpus_has_its_ceiling() -> None:
     for chip in chips():
         gpu = catalog.gpu(chip["devid"][2:])
@@ -76,7 +86,7 @@ def test_every_id_of_supported_gpus_has_its_ceiling() -> None:
             assert gpu.last_branch in (None, 580), chip
 
 
-@lists
+@pytest.mark.shared
 def test_open_module_supports_nvidias_list_and_no_card_with_a_ceiling() -> None:
     listed = {row[0].lower() for row in rows("open-module-gpus-595.45.04.tsv")}
     listed |= eks("eks-nvidia-open-supported-devices-580.txt") | eks("eks-nvidia-open-supported-devices-595.txt")
@@ -84,18 +94,6 @@ def test_open_module_supports_nvidias_list_and_no_card_with_a_ceiling() -> None:
         gpu = catalog.gpu(device)
         assert gpu is not None, device
         assert ("open" in gpu.flavours) == (gpu.last_branch is None), device
-
-
-@lists
-def test_proprietary_module_supports_the_list_of_nvidias_installer() -> None:
-    flags: dict[str, list[str]] = {}
-    for device, _, _, *rest in rows("gpu-flags-590.48.01.tsv"):
-        flags.setdefault(device.lower(), []).extend(rest)
-    for device, words in flags.items():
-        gpu = catalog.gpu(device)
-        assert gpu is not None, device
-        possible = any("PROPRIETARY_POSSIBLE" in word for word in words)
-        assert ("proprietary" in gpu.flavours) == possible, device
 
 
 @pytest.mark.parametrize(

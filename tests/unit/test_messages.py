@@ -1,7 +1,7 @@
 """Failure texts of nvidia-smi and of containers, each with its cause."""
 
 import pytest
-from gpu_ready.diagnostics import messages, xid
+from gpu_ready.diagnostics import message_table, messages, xid
 
 from tests.corpus.samples import Sample, of_kind
 
@@ -66,10 +66,14 @@ def test_cause_of_a_container_failure(code: int, text: str, cause: str) -> None:
     assert found.cause and found.remedy
 
 
-@pytest.mark.parametrize("sample", of_kind("container_errors"), ids=lambda sample: sample.name)
+KNOWN = [sample for sample in of_kind("container_errors") if sample.expected.get("problems") != []]
+
+
+@pytest.mark.parametrize("sample", KNOWN, ids=lambda sample: sample.name)
 def test_the_cause_of_a_container_error_in_the_samples(sample: Sample) -> None:
     found = messages.explain_container(sample.exit or 125, sample.path.read_text())
-    assert (found.code, found.detail) == (sample.expected["cause"], sample.expected.get("needs_cuda"))
+    names = {entry.code: entry.names for entry in message_table.table(message_table.CONTAINER)}
+    assert (names[found.code], found.detail) == (sample.expected["cause"], sample.expected.get("needs_cuda"))
 
 
 FAILURES = [sample for sample in of_kind("nvidia_smi") if sample.expected.get("state")]

@@ -54,7 +54,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests to the campaign, and out those of a folder that is not there."""
+    """Leave the long tests to the campaign, and out those that need ../shared where it is absent."""
     left_out = [] if CAMPAIGN else ["long"]
     left_out += [] if SHARED.is_dir() else ["shared"]
     chosen = [item for item in items if not any(item.get_closest_marker(name) for name in left_out)]

@@ -100,6 +100,19 @@ def test_a_sample_that_is_cut_anywhere_breaks_no_reader(sample: Sample) -> None:
         json.dumps(answer)
 
 
+OWN_SAMPLES = [sample for sample in SAMPLES if sample.path.parent.parent == OWN]
+
+
 def test_every_file_is_in_the_index() -> None:
-    own = {sample.path for sample in SAMPLES if sample.path.parent.parent == OWN}
-    assert own == {path for path in OWN.glob("*/*") if path.parent.name != "__pycache__"}
+    assert {sample.path for sample in OWN_SAMPLES} == set(OWN.glob("[a-z]*/*"))
+
+
+@pytest.mark.parametrize("kind", explain.KINDS)
+def test_every_kind_has_samples_with_and_without_a_fault(kind: str) -> None:
+    own = [sample for sample in OWN_SAMPLES if explain.kind_of(sample.kind) == kind]
+    faulty = [
+        sample
+        for sample in own
+        if sample.fault or sample.expected.get("problems") or sample.expected.get("installer_failed")
+    ]
+    assert 3 <= len(faulty) < len(own)

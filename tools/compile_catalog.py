@@ -81,9 +81,11 @@ def unverified(source: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def with_branches(data: dict[str, Any], branches: dict[str, Any]) -> dict[str, Any]:
-    """Return a distribution whose driver sources list each branch, instead of limits such as ``>=580``."""
+def with_lists(data: dict[str, Any], branches: dict[str, Any], toolkits: list[str]) -> dict[str, Any]:
+    """Return a distribution whose driver sources list each branch and toolkit, instead of limits such as ``>=580``."""
     for source in data["driver_sources"].values():
+        if "toolkits" in source:
+            source["toolkits"] = [one for item in source["toolkits"] for one in toolkit_versions(item, toolkits)]
         for entry in (source, source.get("precompiled") or {}):
             listed = entry.get("branches")
             if isinstance(listed, dict):
@@ -104,14 +106,23 @@ def branch_numbers(item: int | str, branches: dict[str, Any]) -> list[int]:
     return [number for number in carried if versions.is_branch_within(number, limits)]
 
 
+def toolkit_versions(item: str, known: list[str]) -> list[str]:
+    """Return the toolkits that an entry of a list means: one, or all known ones from one on."""
+    if not item.startswith(">="):
+        return [item]
+    return [one for one in known if versions.compare(one, item) >= 0]
+
+
 def published_branches(branches: dict[str, Any]) -> list[int]:
     """Return the branches with a known point release, ascending."""
     return sorted(number for number, entry in branches["branches"].items() if "." in entry["newest"])
 
 
-def distro(path: Path, branches: dict[str, Any]) -> dict[str, Any]:
+def distro(path: Path, branches: dict[str, Any], toolkits: list[str]) -> dict[str, Any]:
     """Return a distribution without texts: of what no source confirms, and of absent flavours, the values stay."""
-    data = with_branches(load(path), branches)
+    data = with_lists(load(path), branches, toolkits)
+    sources = data["driver_sources"]
+    sources["runfile"] = branches["runfile"] | sources["runfile"]
     for source in data["driver_sources"].values():
         doubtful = unverified(source)
         source.pop("verified", None)
@@ -157,7 +168,10 @@ def compiled() -> str:
     """Return the text of the compiled module."""
     gpu_data, branches, cudnn = load(CATALOG / "gpus.yml"), load(CATALOG / "branches.yml"), load(CATALOG / "cudnn.yml")
     cuda = load(CATALOG / "cuda.yml")
-    distros = {path.stem: distro(path, branches) for path in sorted((CATALOG / "distros").glob("*.yml"))}
+    distros = {
+        path.stem: distro(path, branches, list(cuda["toolkits"]))
+        for path in sorted((CATALOG / "distros").glob("*.yml"))
+    }
     parts = {
         "DATE": branches["date"],
         "DEFAULT_BRANCH": branches["default"],

@@ -29,7 +29,7 @@ def servers() -> set[str]:
     repositories = yaml_load((ROOT / "catalog/repositories.yml").read_text())["repositories"]
     for one in repositories.values():
         found |= {urlsplit(one[key]).netloc for key in ("url", "key_url") if one.get(key)}
-    for path in [*(ROOT / "catalog/distros").glob("*.yml"), ROOT / "catalog/cuda.yml"]:
+    for path in [*(ROOT / "catalog/distros").glob("*.yml"), ROOT / "catalog/branches.yml", ROOT / "catalog/cuda.yml"]:
         text = "\n".join(line.split(" #")[0] for line in path.read_text().splitlines() if not line.startswith("#"))
         found |= {urlsplit(address).netloc for address in re.findall(r"https?://[^\s\"']+", text)}
     return found

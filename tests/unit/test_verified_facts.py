@@ -27,7 +27,8 @@ def warnings(host: Any, **given: Any) -> dict[str, list[str]]:
 def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none(distro: str) -> None:
     data = compile_catalog.load(ROOT / f"catalog/distros/{distro}.yml")
     branches = compile_catalog.load(ROOT / "catalog/branches.yml")
-    source = compile_catalog.with_branches(data, branches)["driver_sources"]["cuda_repo"]
+    toolkits = list(compile_catalog.load(ROOT / "catalog/cuda.yml")["toolkits"])
+    source = compile_catalog.with_lists(data, branches, toolkits)["driver_sources"]["cuda_repo"]
     present = {field for field in FIELDS if source.get(field)}
     named = [name.split() for name in source["verified"]]
     assert {field for field, *values in named if not values} == present
@@ -49,11 +50,18 @@ def test_limits_are_the_published_branches_within_them() -> None:
         (["ubuntu >=590"], [595, 615]),
     ]:
         source: dict[str, Any] = {"branches": listed, "precompiled": {"branches": listed}}
-        compile_catalog.with_branches({"driver_sources": {"cuda_repo": source}}, branches)
+        compile_catalog.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
         assert source["branches"] == source["precompiled"]["branches"] == expected
     source = {"branches": {580: {"packages": {}}, ">=595": {}}}
-    compile_catalog.with_branches({"driver_sources": {"cuda_repo": source}}, branches)
+    compile_catalog.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
     assert source == {"branches": {580: {"packages": {}}, 595: {}, 615: {}}}
+
+
+def test_limits_of_toolkits_are_those_from_one_on() -> None:
+    known = ["11.8", "12.9", "13.0", "13.10"]
+    source = {"toolkits": ["11.8", ">=13.0"]}
+    compile_catalog.with_lists({"driver_sources": {"cuda_repo": source}}, {}, known)
+    assert source["toolkits"] == ["11.8", "13.0", "13.10"]
 
 
 def test_values_take_precedence_over_their_field() -> None:

@@ -61,7 +61,7 @@ def replaced(old: str, new: str) -> Edit:
     """Replace a text that a file has once."""
 
     def edit(text: str) -> str:
-        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        assert text.count(old) == 1, f"{text.count(old)} times: {old!r}"
         return text.replace(old, new)
 
     return edit

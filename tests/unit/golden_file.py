@@ -1,8 +1,8 @@
 """The golden plans of all distributions as one text, in which a line that several of them have is written once.
 
-A line without a mark is in the plan of every distribution of its section; `# only` and `# not` name distributions
-otherwise. Words in braces stand for what each distribution has its own word for; the first section lists them.
-`rebuilt` reads the plans of one distribution from the text again, so the text pins every line of them.
+A line without a mark is in the plan of every distribution of its section. Words in braces stand for what each
+distribution has its own word for; the first section lists them. `rebuilt` reads the plans of one distribution from the
+text again, so the text pins every line of them.
 """
 
 import difflib
@@ -14,7 +14,8 @@ MARK = "   # "
 WORDS = "words in braces"
 HEAD = """\
 # The plans for hosts of every distribution, written by `.venv/bin/python -m tests.unit.goldens`.
-# A line without a mark is in the plan of every distribution that has the section.
+# A line without a mark is in the plan of every distribution that has the section. Others name theirs: ubuntu* for all
+# releases of a system, ubuntu2204+ for those from one on.
 """
 DISTROS = "# Distributions: "
 
@@ -105,26 +106,40 @@ def mark(distros: Sequence[str], known: Sequence[str]) -> str:
 
 
 def names(distros: Sequence[str], known: Sequence[str]) -> str:
-    """Return names of distributions; one word with a star where all known releases of a system are meant."""
+    """Return names of distributions: `ubuntu*` for all known releases of a system, `ubuntu2204+` for those from one on."""
     found = []
     for system in dict.fromkeys(map(system_of, distros)):
-        releases = [name for name in known if system_of(name) == system]
+        releases = releases_of(system, known)
         listed = [name for name in releases if name in distros]
-        found += [f"{system}*"] if len(listed) > 1 and listed == releases else listed
+        if len(listed) > 1 and listed == releases[-len(listed) :]:
+            listed = [f"{system}*"] if listed == releases else [f"{listed[0]}+"]
+        found += listed
     return " ".join(found)
 
 
 def system_of(distro: str) -> str:
     """Return the name of a distribution without its release."""
-    return distro.rstrip("0123456789")
+    return distro.rstrip("0123456789*+")
+
+
+def releases_of(system: str, known: Sequence[str]) -> list[str]:
+    """Return the known releases of a system, ascending."""
+    return sorted((name for name in known if system_of(name) == system), key=lambda name: int(name[len(system) :]))
 
 
 def marked(text: str, known: Sequence[str]) -> list[str]:
     """Undo `mark`."""
     if not text:
         return list(known)
-    way, *listed = text.split()
-    return [name for name in known if (name in listed or system_of(name) + "*" in listed) == (way == "only")]
+    way, *words = text.split()
+    listed = set()
+    for word in words:
+        releases = releases_of(system_of(word), known)
+        if word.endswith("+"):
+            listed.update(releases[releases.index(word[:-1]) :])
+        else:
+            listed.update(releases if word.endswith("*") else [word])
+    return [name for name in known if (name in listed) == (way == "only")]
 
 
 def rebuilt(text: str, distro: str) -> dict[str, list[str]]:

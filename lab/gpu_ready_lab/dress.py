@@ -4,7 +4,8 @@
 A dress without `os_release` is that suite itself, with its real kernel headers. The others have `kernel` (the output
 of `uname -r`), `gcc` (the compiler that /proc/version names), `files` and `links` to lay over the root, `remove` (paths
 to delete first), `fetch` (files from the lab's mirror) and `rpms` (packages of the mirror that are installed from the
-beginning). `@NAME@` in a text is replaced by `kernel` or an entry of `values`. `like` names another file, of which a
+beginning). `repositories` are files of /etc/yum.repos.d: sections with their name and place, and "off" if they are not
+enabled. `@NAME@` in a text is replaced by `kernel` or an entry of `values`. `like` names another file, of which a
 dress has everything that it does not have itself; files that begin with _ are no dress of their own.
 """
 
@@ -25,8 +26,17 @@ MANAGERS = ("apt", "dnf")
 ROOTS = ("bookworm", "trixie")
 KEYS = (
     "like", "root", "manager", "packages", "os_release", "kernel", "gcc", "files", "links", "remove", "fetch", "rpms",
-    "values",
+    "repositories", "values",
 )  # fmt: skip
+REPOSITORY = """\
+[{section}]
+name={name}
+baseurl=http://{place}
+enabled={enabled:d}
+gpgcheck=1
+countme=1
+gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-lab-base
+"""
 
 
 @dataclass(frozen=True)
@@ -74,8 +84,15 @@ def parse(name: str, text: str) -> Dress:
         raise LabError(f"{where}: set both os_release and kernel, or neither for the suite itself")
     values = {"kernel": given.get("kernel", ""), **given.get("values", {})}
     filled = _fill({key: given[key] for key in KEYS if key in given and key != "values"}, values, where)
+    for file, sections in filled.pop("repositories", {}).items():
+        texts = [_section(section, *row) for section, row in sections.items()]
+        filled["files"][f"/etc/yum.repos.d/{file}.repo"] = "\n".join(texts)
     lists = {key: tuple(filled[key]) for key in ("packages", "remove", "rpms") if key in filled}
     return Dress(name, **{**filled, **lists})
+
+
+def _section(section: str, name: str, place: str, off: str = "") -> str:
+    return REPOSITORY.format(section=section, name=name, place=place, enabled=not off)
 
 
 def _complete(text: str, where: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class DriverError(Exception):
 class Gpu(NamedTuple):
     """One GPU."""
 
-    index: int
+    number: int
     uuid: str
     path: str
     """Its device node."""
@@ -100,7 +100,7 @@ def select(found: list[Gpu], requested: str) -> list[Gpu]:
     chosen: list[Gpu] = []
     for name in requested.split(","):
         name = name.strip().removeprefix("nvidia.com/gpu=")
-        matching = [gpu for gpu in found if name in ("all", str(gpu.index), gpu.uuid)]
+        matching = [gpu for gpu in found if name in ("all", str(gpu.number), gpu.uuid)]
         if not matching and name != "all":
             raise DriverError(f"device error: {name}: unknown device")
         chosen += [gpu for gpu in matching if gpu not in chosen]
@@ -172,7 +172,7 @@ def library_directories(mounts: list[tuple[str, str]]) -> list[str]:
 def cdi_specification() -> dict[str, Any]:
     """Return the CDI specification of this host: each GPU by its index and its UUID, and all of them."""
     found = gpus()
-    groups = [(name, [gpu]) for gpu in found for name in (str(gpu.index), gpu.uuid)]
+    groups = [(name, [gpu]) for gpu in found for name in (str(gpu.number), gpu.uuid)]
     if found:
         groups.append(("all", found))
     paths = {name: [{"path": gpu.path} for gpu in group] for name, group in groups}

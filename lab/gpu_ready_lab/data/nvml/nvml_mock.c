@@ -346,8 +346,6 @@ DEV(nvmlDeviceGetInforomVersion, int obj, char *o, u32 len)
 U32D(nvmlDeviceGetMultiGpuBoard, "multi_gpu_board", 0)
 U32D(nvmlDeviceGetBrand, "brand", 14)                           /* 14: NVIDIA */
 U32D(nvmlDeviceGetArchitecture, "architecture", 4)              /* 2 Kepler 4 Pascal 5 Volta 6 Turing 7 Ampere 8 Ada 9 Hopper */
-U32(nvmlDeviceGetNumGpuCores, "cores")
-U32(nvmlDeviceGetMemoryBusWidth, "bus_width")
 DEV(nvmlDeviceGetCudaComputeCapability, int *maj, int *min)
 {
 	NEED;
@@ -492,7 +490,6 @@ U32D(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_gen", 3)
 U32D(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width", 16)
 U32D(nvmlDeviceGetPcieReplayCounter, "pcie_replays", 0)
 DEV(nvmlDeviceGetPcieThroughput, int c, u32 *o) { NEED; (void)c; *o = 0; return OK; }
-DEV(nvmlDeviceGetTotalEnergyConsumption, u64 *o) { NEED; *o = 0; return OK; }
 
 /* ---- errors, processes ----------------------------------------------------------- */
 DEV(nvmlDeviceGetTotalEccErrors, int type, int counter, u64 *o)
@@ -677,7 +674,6 @@ DEV(nvmlDeviceGetTopologyCommonAncestor, void *h2, u32 *o)
 	return OK;
 }
 DEV(nvmlDeviceGetP2PStatus, void *h2, int idx, int *o) { NEED; (void)idx; (void)h2; *o = 0; return OK; }
-DEV(nvmlDeviceOnSameBoard, void *h2, int *o) { NEED; *o = h2 == h; return OK; }
 
 /* ---- not supported --------------------------------------------------------------- */
 #define NONE(fn) DEV(fn) { NEED; return UNSUPPORTED; }

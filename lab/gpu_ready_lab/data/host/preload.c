@@ -23,10 +23,7 @@
 #define O_RDONLY 0
 #define O_ACCMODE 03
 #define O_RDWR 02
-#define O_TRUNC 01000
 #define O_CLOEXEC 02000000
-/* glibc 2.34 gave dlsym a new version: hosts made of images of older distributions have the first one alone */
-__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
 #ifndef RTLD_NEXT
 #define RTLD_NEXT ((void *)-1L)
 #endif
@@ -148,7 +145,8 @@ API int init_module(const void *image, unsigned long size, const char *parameter
 
 API int delete_module(const char *name, unsigned int flags)
 {
-	return (int)ask("unload", name, flags & O_TRUNC ? "force" : "");
+	(void)flags;
+	return (int)ask("unload", name, "");
 }
 
 API long syscall(long nr, ...)
@@ -243,41 +241,26 @@ static void *next(const char *name, void **kept)
 	return *kept;
 }
 
-#define OPEN(name)                                                                        \
-	API int name(const char *path, int flags, ...)                                    \
-	{                                                                                 \
-		static void *kept;                                                        \
-		va_list ap;                                                               \
-		int mode;                                                                 \
-		va_start(ap, flags);                                                      \
-		mode = va_arg(ap, int);                                                   \
-		va_end(ap);                                                               \
-		if (opens_log(path, flags))                                               \
-			return open_log(flags);                                           \
-		return ((int (*)(const char *, int, int))next(#name, &kept))(really(path), flags, mode); \
-	}
+#define MODE int mode; va_list ap; va_start(ap, flags); mode = va_arg(ap, int); va_end(ap)
 #define OPENAT(name)                                                                      \
 	API int name(int dir, const char *path, int flags, ...)                           \
 	{                                                                                 \
 		static void *kept;                                                        \
-		va_list ap;                                                               \
-		int mode;                                                                 \
-		va_start(ap, flags);                                                      \
-		mode = va_arg(ap, int);                                                   \
-		va_end(ap);                                                               \
+		MODE;                                                                     \
 		if (opens_log(path, flags))                                               \
 			return open_log(flags);                                           \
 		return ((int (*)(int, const char *, int, int))next(#name, &kept))(dir, really(path), flags, mode); \
 	}
+#define OPEN(name, at) API int name(const char *path, int flags, ...) { MODE; return at(AT_FDCWD, path, flags, mode); }
 #define FOPEN(name)                                                                       \
 	API FILE *name(const char *path, const char *mode)                                \
 	{                                                                                 \
 		static void *kept;                                                        \
 		return ((FILE * (*)(const char *, const char *)) next(#name, &kept))(really(path), mode); \
 	}
-OPEN(open)
-OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
+OPEN(open, openat)
+OPEN(open64, openat64)
 FOPEN(fopen)
 FOPEN(fopen64)

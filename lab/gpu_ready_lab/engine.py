@@ -4,14 +4,12 @@ import contextlib
 import fcntl
 import os
 import shutil
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from . import paths
-from .say import LabError, run, say, succeeds, wait_for
+from .say import LabError, end, recorded, run, say, succeeds, wait_for
 
 NETWORKS = "engine/network/files/local-kv.db"
 """In the cache: the engine's database of networks, all of which the lab creates again."""
@@ -121,7 +119,7 @@ def _start() -> bool:
     need_packages(NEEDS, "the lab's docker engine and host images")
     need_packages({DOCKER: "docker-cli"}, "the lab's docker engine")  # its own package from Debian 13 on
     _raise_limits()
-    ran = answers() and _pid("containerd") is not None
+    ran = answers() and recorded(PIDS["containerd"], paths.STATE) is not None
     if not ran:
         _start_processes()
     names = docker("network", "ls", "--format", "{{.Name}}").split()
@@ -207,17 +205,6 @@ def _wait(name: str, process: subprocess.Popen[bytes], ready: Callable[[], bool]
         raise LabError(f"{name} ended at once; the end of {log} is:\n  {words}")
 
 
-def _pid(name: str) -> int | None:
-    """The process id of dockerd or containerd, if that process is alive and belongs to the lab."""
-    try:
-        pid = int(PIDS[name].read_text())
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (OSError, ValueError):
-        return None
-    return pid if state != "Z" and str(paths.STATE).encode() in b" ".join(command) else None
-
-
 def stop() -> None:
     """Stop the engine, and remove its network, mounts and control groups."""
     miscounted = False
@@ -244,25 +231,10 @@ def stop() -> None:
 
 def _stop_processes() -> None:
     for name in ("dockerd", "containerd"):
-        pid = _pid(name)
-        if pid is None:
-            continue
-        say(f"stopping {name}")
-        os.kill(pid, signal.SIGTERM)
-        if not _ends(name, 90):
-            os.kill(pid, signal.SIGKILL)
-            if not _ends(name, 30):
-                raise LabError(f"{name} (process {pid}) cannot be ended")
-
-
-def _ends(name: str, limit: float) -> bool:
-    """True if a process ends within some seconds."""
-    end = time.monotonic() + limit
-    while _pid(name) is not None:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
+        pid = recorded(PIDS[name], paths.STATE)
+        if pid is not None:
+            say(f"stopping {name}")
+            end(pid, paths.STATE, name)
 
 
 def _remove_control_groups() -> None:

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -33,9 +32,10 @@ from . import (
     web,
 )
 from .engine import need_packages
-from .say import LabError, say, wait_for
+from .say import LabError, alive, end, say, wait_for
 
 DECLARATIONS = declarations.DIRECTORY
+PROGRAM = "gpu_ready_lab.mirror"
 NEEDS = {
     "/usr/bin/dpkg-deb": "dpkg",
     "/usr/bin/gpg": "gpg",
@@ -242,11 +242,9 @@ def _running(state: Path) -> dict[str, Any] | None:
     """The record of the running server, None if none runs."""
     try:
         record: dict[str, Any] = json.loads((state / "mirror.json").read_text())
-        command = Path(f"/proc/{record['pid']}/cmdline").read_bytes()
-        dead = Path(f"/proc/{record['pid']}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError):
         return None
-    return record if b"gpu_ready_lab.mirror" in command and not dead else None
+    return record if alive(record["pid"], PROGRAM) else None
 
 
 def _listens(address: str, port: int) -> bool:
@@ -304,7 +302,7 @@ def status() -> str:
 def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, certificate: Path) -> int:
     """Start the servers and return their process."""
     argv = [
-        sys.executable, "-m", "gpu_ready_lab.mirror", "--cache", str(cache), "--state", str(state),
+        sys.executable, "-m", PROGRAM, "--cache", str(cache), "--state", str(state),
         "--address", address, "--certificate", str(certificate),
         "--ports", *map(str, ports),
     ]  # fmt: skip
@@ -334,13 +332,7 @@ def stop() -> None:
     state = paths.STATE
     record = _running(state)
     if record is not None:
-        pid = int(record["pid"])
-        os.kill(pid, signal.SIGTERM)
-        try:
-            wait_for(lambda: _running(state) is None, limit=60, what="the end of the vendor mirror")
-        except LabError:
-            os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: _running(state) is None, limit=60, what="the end of the vendor mirror")
+        end(record["pid"], PROGRAM, "the vendor mirror")
     (state / "mirror.json").unlink(missing_ok=True)
 
 

@@ -1,10 +1,13 @@
 """Progress messages, errors, and calls of programs."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 _START = time.monotonic()
 _LOCK = threading.Lock()
@@ -66,6 +69,36 @@ def wait_for(check: Callable[[], bool], *, limit: float, what: str, pause: float
         if time.monotonic() > end:
             raise LabError(f"waited {limit:.0f} s in vain for {what}")
         time.sleep(pause)
+
+
+def alive(pid: int, mark: object) -> bool:
+    """True if a process lives and has a text in its command line: its number may belong to another by now."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z" and str(mark).encode() in command
+
+
+def recorded(file: Path, mark: object) -> int | None:
+    """Return the process id in a file, if that process is alive."""
+    try:
+        pid = int(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return pid if alive(pid, mark) else None
+
+
+def end(pid: int, mark: object, what: str) -> None:
+    """End a process, by force if it takes too long."""
+    for number, limit in ((signal.SIGTERM, 90), (signal.SIGKILL, 30)):
+        os.kill(pid, number)
+        try:
+            return wait_for(lambda: not alive(pid, mark), limit=limit, what=f"the end of {what} (process {pid})")
+        except LabError:
+            if number == signal.SIGKILL:
+                raise
 
 
 def warn(message: str) -> None:

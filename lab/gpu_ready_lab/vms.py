@@ -13,7 +13,7 @@ from typing import Any
 
 from . import disks, dress, engine, hardware, images, paths, vendors, vm_image, vm_run
 from .fleet import Gpu, Host
-from .say import LabError, run, say, wait_for
+from .say import LabError, recorded, run, say, wait_for
 
 QEMU = "/usr/bin/qemu-system-x86_64"
 NEEDS = {
@@ -49,13 +49,7 @@ def state(fleet: str, host: str) -> str:
 
 def _pid(where: Path, name: str) -> int | None:
     """A recorded process id, if the process is alive and belongs to this guest."""
-    try:
-        pid = int((where / name).read_text())
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        zombie = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except (OSError, ValueError):
-        return None
-    return pid if not zombie and str(where).encode() in command else None
+    return recorded(where / name, where)
 
 
 def prepare(hosts: list[Host], proxy: str | None) -> dict[str, Path]:

@@ -55,14 +55,15 @@ def nvml_configuration(gpus: str, version: str) -> str:
         lines += [
             f"[gpu {index}]", f"name = {gpu['name']}", f"uuid = GPU-{identity}", f"serial = 16540{index:08d}",
             f"bus_id = {address}", f"pci_id = 0x{device}", f"pci_subsys = 0x{gpu['subsystem']}",
-            f"compute_cap = {gpu['compute']}", f"architecture = {NVML_ARCHITECTURE[gpu['architecture']]}", f"memory_mib = {gpu['memory_mib']}", f"numa = {int(address[5] >= '8')}",
+            f"compute_cap = {gpu['compute']}", f"architecture = {NVML_ARCHITECTURE[gpu['architecture']]}",
+            f"memory_mib = {gpu['memory_mib']}", f"numa = {int(address[5] >= '8')}",
         ]  # fmt: skip
         index += 1
     return "\n".join(lines) + "\n"
 
 
 def write_pci_tree(functions: str, directory: Path) -> None:
-    """Write /sys/bus/pci of a host with "DEVICE@ADDRESS" and "DEVICE@ADDRESS:DRIVER"; nvswitch is a device too."""
+    """Write /sys/bus/pci of a host with "DEVICE@ADDRESS" and "DEVICE@ADDRESS:DRIVER" (22a3: an NVSwitch)."""
     known, gpus, switches = yaml_load((LAB / "gpus.yml").read_text()), [], []
     for word in functions.split():
         device, _, place = word.partition("@")
@@ -75,14 +76,13 @@ def write_pci_tree(functions: str, directory: Path) -> None:
                 Gpu(device, gpu["name"], gpu["architecture"], gpu["class"], gpu["subsystem"], 0, "", address, driver)
             )
     files, links = pci_tree.tree(Host("node1", "debian12", gpus=tuple(gpus), nvswitches=tuple(switches)))
-    for name, content in files.items():
+    for name in [*files, *links]:
         path = directory / "bus/pci" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    for name, target in links.items():
-        path = directory / "bus/pci" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.symlink_to(target)
+        if name in files:
+            path.write_bytes(files[name])
+        else:
+            path.symlink_to(links[name])
 
 
 def record(entry: dict[str, Any], roots: Path, work: Path) -> None:
@@ -99,33 +99,12 @@ def record(entry: dict[str, Any], roots: Path, work: Path) -> None:
     lines += ["{", entry["setup"], "} >/dev/null 2>&1"] if "setup" in entry else []
     (work / "run").write_text("\n".join([*lines, "exec 2>&1", entry["command"]]) + "\n")
     (work / "setup.sh").write_text((HERE / "setup.sh").read_text())
-    command = [
-        "unshare",
-        "-m",
-        "-p",
-        "-n",
-        "-u",
-        "--fork",
-        "sh",
-        "-c",
-        ENTER,
-        "sh",
-        str(roots / "mounts"),
-        str(roots / system),
-        str(work),
-    ]
+    command = ["unshare", "-mpnu", "--fork", "sh", "-c", ENTER, "sh", roots / "mounts", roots / system, work]
     answer = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=600, check=False)
     target = HERE / entry["file"]
     target.parent.mkdir(exist_ok=True)
     target.write_bytes(answer.stdout)
     print(f"{answer.returncode:3} {entry['file']}", flush=True)
-
-
-def main() -> None:
-    roots, parts = Path(sys.argv[1]).resolve(), sys.argv[2:]
-    (roots / "mounts").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=roots) as work:
-        record_all(roots, Path(work), parts)
 
 
 def record_all(roots: Path, work: Path, parts: list[str]) -> None:
@@ -137,6 +116,13 @@ def record_all(roots: Path, work: Path, parts: list[str]) -> None:
     for entry in yaml_load((HERE / "index.yaml").read_text()):
         if "command" in entry and (not parts or any(part in entry["file"] for part in parts)):
             record(entry, roots, work)
+
+
+def main() -> None:
+    roots, parts = Path(sys.argv[1]).resolve(), sys.argv[2:]
+    (roots / "mounts").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=roots) as work:
+        record_all(roots, Path(work), parts)
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ class CallbackModule(Default):  # type: ignore[misc]
             super().v2_playbook_on_play_start(play)
             return
         known = play.get_variable_manager().get_vars(play=play)
-        # A batch of a rollout contains a name that is not a host, see roles/gpu_upgrade/tasks/line_up.yml.
+        # A batch of a rollout contains a name that is not a host, see roles/gpu_upgrade/tasks/plan_batches.yml.
         self.watch = set(known["groups"].get("gpu_upgrade_watch", []))
         batch, everyone = (
             [name for name in known[key] if name not in self.watch]

@@ -48,7 +48,7 @@ def test_one_run_verifies_the_host_and_loads_the_modules_before_the_fabric_manag
 ) -> None:
     assert first.rc == 0, first.screen[-4000:]
     assert [step for step in first.changed_steps(HOST) if step in STEPS] == STEPS
-    assert [step for step in first.changed_steps(HOST) if step != "gpu_plan.look"] == checked.steps(HOST)
+    assert [step for step in first.changed_steps(HOST) if step != "gpu_plan.collect_facts"] == checked.steps(HOST)
     assert fleet.ssh(HOST, LOADED).strip() == "2"
     assert fleet.ssh(HOST, f"grep -v '^#' {FILE}").split() == ["mlx5_ib", "ib_umad"]
     log = fleet.ssh(HOST, LOG)

@@ -191,7 +191,7 @@ def check_run(life: Life, case: Case) -> None:
 
 
 def done_steps(run: Run, host: str) -> list[str]:
-    return [step for step in run.changed_steps(host) if step != "gpu_plan.look"]
+    return [step for step in run.changed_steps(host) if step != "gpu_plan.collect_facts"]
 
 
 def check_clean(run: Run, host: str) -> None:

@@ -70,7 +70,7 @@ def test_the_limits_of_tasks_are_longer_than_those_of_the_programs_that_they_wai
 
 @pytest.mark.parametrize(("module", "role"), READING.items())
 def test_collecting_facts_has_a_shorter_one(module: str, role: str) -> None:
-    [task] = yaml_load((ROOT / "roles" / role / "tasks/look.yml").read_text())
+    [task] = yaml_load((ROOT / "roles" / role / "tasks/collect_facts.yml").read_text())
     assert f"gpu_ready.nodes.{module}" in task and task["timeout"] == 900
 
 

@@ -150,7 +150,9 @@ def test_install(checked: Run, first: Any, case: Case) -> None:
     clean(checked, case.host)
     clean(run, case.host)
     assert state[case.host] == f"{case.older} {case.flavours[0]}"
-    assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.collect_facts"] == checked.steps(case.host)
+    assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.collect_facts"] == checked.steps(
+        case.host
+    )
 
 
 @each(CASES)
@@ -227,7 +229,9 @@ def test_install_from_the_other_source(other_checked: Run, other_first: Any, cas
     run, state = other_first
     clean(other_checked, case.host)
     clean(run, case.host)
-    assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.collect_facts"] == other_checked.steps(case.host)
+    assert [step for step in run.changed_steps(case.host) if step != "gpu_plan.collect_facts"] == other_checked.steps(
+        case.host
+    )
     assert state[case.host].split()[0].count(".") >= 1
 
 

@@ -106,8 +106,12 @@ def test_check_then_converge(runs: Runs) -> None:
     for host in runs.hosts:
         for run in (runs.check, runs.first):
             assert run.recap(host)["failed"] == 0, run.failures(host)
-        assert runs.check.changed_steps(host) == ["gpu_plan.collect_facts"]  # it reports that there is work, and does none
-        assert runs.check.steps(host) == [step for step in runs.first.changed_steps(host) if step != "gpu_plan.collect_facts"]
+        assert runs.check.changed_steps(host) == [
+            "gpu_plan.collect_facts"
+        ]  # it reports that there is work, and does none
+        assert runs.check.steps(host) == [
+            step for step in runs.first.changed_steps(host) if step != "gpu_plan.collect_facts"
+        ]
     assert (runs.check.rc, runs.first.rc) == (0, 0)
 
 

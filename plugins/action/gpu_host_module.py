@@ -162,6 +162,15 @@ class ActionModule(Normal):  # type: ignore[misc]
         """Return what may be used of what the module printed. Raises WrongAnswer."""
         return accept(record_of(self._task.action.rpartition(".")[2]), answer)
 
+    def module_arguments(self) -> dict[str, Any] | None:
+        """Return the arguments that the host gets, None for those of the task."""
+        return None
+
+    def _execute_module(self, *args: Any, **kwargs: Any) -> Any:
+        """Let Ansible run the module, with other arguments than the task's if an action plugin has some."""
+        arguments = self.module_arguments()
+        return super()._execute_module(*args, **kwargs | ({} if arguments is None else {"module_args": arguments}))
+
     def _parse_returned_data(self, res: dict[str, Any], *more: Any) -> Any:
         """Let Ansible read what is accepted of the answer, if it is short enough.
 

@@ -113,10 +113,9 @@ class ActionModule(gpu_host_module.ActionModule):
         plan |= {"lease": self.collected["lease"], "changed": check and bool(plan["todo"])}
         return {**answer, **answers.accept(NodePlanAnswer, plan)}
 
-    def _execute_module(self, *args: Any, **kwargs: Any) -> Any:
-        """Give the module what it needs of the settings: how to collect facts."""
-        treat_as = {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}
-        return super()._execute_module(*args, **{**kwargs, "module_args": treat_as})
+    def module_arguments(self) -> dict[str, Any] | None:
+        """Return what the module needs of the settings: how to collect facts."""
+        return {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}
 
     def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Keep the facts, of which nothing but the plan is a result of the task."""

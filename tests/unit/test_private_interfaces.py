@@ -1,0 +1,48 @@
+"""The names of ansible-core that its documentation does not promise, and that plugins use nevertheless."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from ansible.module_utils import json_utils
+from ansible.playbook import Playbook
+from ansible.plugins.action import ActionBase
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTED = {"_display", "_play_context", "_task", "_templar", "_get_diff", "_get_item_label", "_handle_warnings"}
+DOCUMENTED |= {"_host", "_result"}
+"""Attributes and methods of plugins and results (ansible.com, Developing plugins; plugins/callback/__init__.py)."""
+PRIVATE = {
+    "plugins/action/gpu_host_module.py": {
+        "_discovered_interpreter",
+        "_discovered_interpreter_key",
+        "_execute_module",
+        "_filter_non_json_lines",
+        "_parse_returned_data",
+    },
+    "plugins/callback/gpu_ready_progress.py": {"_file_name"},
+}
+
+
+def underscored(tree: ast.AST) -> set[str]:
+    """Return the names with one leading underscore that a file uses, imports, or defines as methods."""
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    found |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    found |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return {name for name in found if name.startswith("_") and not name.startswith("__")}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for kind in ("action", "callback", "lookup") for path in sorted((ROOT / "plugins" / kind).glob("*.py"))],
+)
+def test_a_plugin_uses_no_other_private_name(path: Path) -> None:
+    used = underscored(ast.parse(path.read_text(encoding="utf-8"))) - DOCUMENTED
+    assert used == PRIVATE.get(str(path.relative_to(ROOT)), set())
+
+
+def test_ansible_core_has_these_names() -> None:
+    assert callable(ActionBase._execute_module)
+    assert callable(ActionBase._parse_returned_data)
+    assert callable(json_utils._filter_non_json_lines)
+    assert Playbook(loader=None)._file_name is None

@@ -1,6 +1,6 @@
 """Compare the catalog with the vendors' own indexes and print what is right, changed or missing (docs/dev/checking.md).
 
-usage: tools/check_facts.py [--tree DIR|URL | --lists DIR] [--gpus FILE] [--all] [DISTRIBUTION ...]
+usage: tools/check_facts.py [--tree DIR|URL] [--gpus FILE] [--all] [DISTRIBUTION ...]
 
 Exit status: 0 everything is right, 1 something is changed or missing, 2 an index could not be read.
 """
@@ -318,7 +318,6 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("distributions", nargs="*", metavar="DISTRIBUTION", choices=[[], *catalog.distros()])
     parser.add_argument("--tree", default="", help="directory or URL of a mirror, files as HOST/PATH below it")
-    parser.add_argument("--lists", default="", help="apt's own package lists (/var/lib/apt/lists)")
     parser.add_argument("--gpus", type=Path, help="a driver's supported-gpus.json; nothing else is compared")
     parser.add_argument("--all", action="store_true", help="print also what is right")
     given = parser.parse_args(arguments)
@@ -326,7 +325,7 @@ def main(arguments: list[str]) -> int:
         rows = list(check_gpus(given.gpus))
     else:
         named = list(given.distributions)
-        rows = list(check_all(Checker(Tree(given.tree, given.lists)), named or catalog.distros(), not named))
+        rows = list(check_all(Checker(Tree(given.tree)), named or catalog.distros(), not named))
     print(format_table(rows, given.all))
     return exit_status(rows)
 

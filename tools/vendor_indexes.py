@@ -48,22 +48,13 @@ class Index(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Where files are read: ``base`` is a directory or a URL below which they are as HOST/PATH; "" are the vendors.
-
-    ``lists``: a directory of apt's package lists, whose names are HOST_PATH; those of a mirror serve as well.
-    """
+    """Where files are read: ``base`` is a directory or a URL below which they are as HOST/PATH; "" are the vendors."""
 
     base: str = ""
-    lists: str = ""
 
     def place(self, url: str) -> str:
         """Return the path or URL where a file is read."""
         path = url.split("://", 1)[1]
-        if self.lists:
-            name = path.replace("/", "_")
-            # apt may have them from a mirror of the archive: another host, the same path (apt's URItoFileName).
-            found = [Path(self.lists, name), *sorted(Path(self.lists).glob("*_" + name.partition("_")[2]))]
-            return str(next((one for one in found if one.exists()), found[0]))
         return f"{self.base.rstrip('/')}/{path}" if self.base else url
 
     def read(self, url: str) -> bytes:
@@ -140,7 +131,7 @@ def replacement(fields: dict[str, str]) -> str:
 def read_apt(tree: Tree, url: str, suites: Iterable[str], components: Iterable[str]) -> Index:
     """Read the packages of an apt repository; ``suites`` of "/" are flat. Raises IndexUnread.
 
-    A component that a suite of updates does not have is empty there: apt keeps no list of such a one.
+    A component that a suite of updates does not have is empty there.
     """
     root = url.rstrip("/")
     places = [root] if list(suites) == ["/"] else []

@@ -88,18 +88,6 @@ def test_components_of_suites_and_a_component_that_updates_do_not_have(tmp_path:
         vendor_indexes.read_apt(tree, URL, ["noble"], ["universe"])
 
 
-def test_lists_that_apt_has_from_a_mirror(tmp_path: Path) -> None:
-    (tmp_path / "mirror.example_vendor_repos_x86_64_Packages").write_text(PACKAGES)
-    index = vendor_indexes.read_apt(Tree(lists=str(tmp_path)), URL, ["/"], [])
-    assert "nvidia-driver-cuda" in index.packages
-
-
-def test_lists_of_apt(tmp_path: Path) -> None:
-    (tmp_path / "vendor.example_repos_x86_64_Packages").write_text(PACKAGES)
-    index = vendor_indexes.read_apt(Tree(lists=str(tmp_path)), URL, ["/"], [])
-    assert "nvidia-driver-cuda" in index.packages
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_ready.answers.driver import KernelModuleAnswer
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host, Result
 from gpu_ready.driver import live_reload, pod_processes, stopped_services
@@ -87,7 +88,9 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> Any:
         kubelet: str = "",
     ) -> dict[str, Any]:
         request = live_reload.ModuleRequest(state, ["nvidia", "nvidia-uvm"], list(later), force, kubelet)
-        return live_reload.change_modules(host, request, check)
+        answer = live_reload.change_modules(host, request, check)
+        KernelModuleAnswer(**answer)  # as the module answers
+        return answer
 
     return types.SimpleNamespace(swap=change, marked=marked, ModuleError=live_reload.ModuleError)
 

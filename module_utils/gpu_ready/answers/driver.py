@@ -10,6 +10,7 @@ class KernelModuleAnswer(NamedTuple):
     held_by: Optional[str] = ""
     reboot_required: bool = False
     services: List[str] = []
+    diff: Dict[str, str] = {}
     warnings: List[str] = []
 
 

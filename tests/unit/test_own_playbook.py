@@ -35,7 +35,7 @@ def planned(todo: dict[str, Any], action: str | None = None, **more: Any) -> dic
 
 
 def refused(message: str) -> dict[str, Any]:
-    text = {"message": message, "remedy": "do it"}
+    text = {"code": "not_offered", "message": message, "remedy": "do it"}
     return {"plan": {"refusals": [text], "summary": message}, "refusal": f"{message}. Remedy: do it."}
 
 

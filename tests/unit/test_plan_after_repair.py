@@ -79,9 +79,7 @@ def test_the_new_plan_is_for_the_same_as_the_first() -> None:
     for file in sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")]):
         for task in tasks(yaml_load(file.read_text()) or []):
             role = task.get("ansible.builtin.include_role") or task.get("ansible.builtin.import_role") or {}
-            if role.get("name") == "gpu_ready.nodes.gpu_plan" and role.get("tasks_from") in (
-                "judge",
-                "repair_packages",
-            ):
+            planning = role.get("name") == "gpu_ready.nodes.gpu_plan"
+            if planning and role.get("tasks_from") in ("show_plan", "repair_packages"):
                 found[str(file.relative_to(ROOT))] = set(task.get("vars", {}))
     assert found == VARIABLES

@@ -107,7 +107,7 @@ def test_a_second_run_is_refused_before_any_change_and_one_that_takes_over_stops
     assert status == 2
     assert "another run works on it: change.yml of " in out
     assert f"{held['controller']}, since 2" in out
-    assert re.search(r"ends in \d+ min", out)
+    assert re.search(r"\d+ min for its lease to expire", out)
     assert "gpu_ready_take_over=true" in out
     assert site.held() == held
     status, out = site.run("--check")

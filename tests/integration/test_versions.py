@@ -126,7 +126,7 @@ def test_a_second_run_and_a_check_after_it_have_nothing_to_do(runs: Runs) -> Non
 @pytest.mark.parametrize("runs", [OLD, pytest.param(NEW, marks=pytest.mark.long)], indirect=True, ids=core)
 def test_no_module_crashes_without_arguments(runs: Runs) -> None:
     """Each either works or names what is missing."""
-    run = played(runs, [{name: {}, "ignore_errors": True} for name in MODULES], "--check")
+    run = played(runs, [{f"gpu_ready.nodes.{name}": {}, "ignore_errors": True} for name in MODULES], "--check")
     for host in runs.hosts:
         answers = [event for event in run.events if event["host"] == host]
         assert len(answers) == len(MODULES)

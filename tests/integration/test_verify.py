@@ -93,7 +93,7 @@ def verify(fleet: Fleet, host: str, **settings: Any) -> dict[str, Any]:
         "expect": {"runtime": runtime, "gpus": kept["addresses"]},
     } | settings
     done = subprocess.run(
-        [str(VENV / "ansible"), "-i", str(fleet.inventory), host, "-m", "gpu_verify", "-a", json.dumps(arguments)],
+        [str(VENV / "ansible"), "-i", str(fleet.inventory), host, "-m", "gpu_ready.nodes.gpu_verify", "-a", json.dumps(arguments)],
         capture_output=True, text=True, timeout=900, cwd=ROOT, check=False, stdin=subprocess.DEVNULL,
         env=environment() | {"ANSIBLE_CALLBACK_RESULT_FORMAT": "json", "ANSIBLE_NOCOLOR": "1"},
     )  # fmt: skip

@@ -153,7 +153,7 @@ def test_a_drained_node_is_not_drained_again_and_uninstall_keeps_it_drained(busy
 def test_undrain_restores_only_what_gpu_ready_drained(busy: Fleet) -> None:
     undrain = partial(busy.play, "--limit", NODE, playbook="playbooks/undrain.yml")
     refused = undrain()
-    assert refused.rc != 0 and "gpu_upgrade_drain of this run does not name" in refused.failures(NODE)
+    assert refused.rc != 0 and "gpu_upgrade_drain does not name in this run" in refused.failures(NODE)
     run = undrain(extra={"gpu_upgrade_drain": HOOKS})
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["asked", "holds", "without"]

@@ -47,7 +47,14 @@ def fleet(lab_machine: None) -> Fleet:
 
 def failure_message(fleet: Fleet, directory: Path, module: str, **arguments: str) -> str:
     """Run a module on the host and return the message that it fails with."""
-    play = [{"hosts": HOST, "gather_facts": False, "become": True, "tasks": [{"name": "It fails", module: arguments}]}]
+    play = [
+        {
+            "hosts": HOST,
+            "gather_facts": False,
+            "become": True,
+            "tasks": [{"name": "It fails", f"gpu_ready.nodes.{module}": arguments}],
+        }
+    ]
     (directory / "play.json").write_text(json.dumps(play))
     run = fleet.play(playbook=str(directory / "play.json"))
     assert run.rc == 2, run.screen

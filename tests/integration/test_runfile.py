@@ -72,7 +72,7 @@ def module(fleet: Fleet, host: str, arguments: dict[str, Any], *options: str) ->
         str(fleet.inventory),
         host,
         "-m",
-        "gpu_driver_runfile",
+        "gpu_ready.nodes.gpu_driver_runfile",
         "-a",
         json.dumps(arguments),
     ]

@@ -40,7 +40,7 @@ def exit_module(module: Any, run: Callable[[], Any], answer: Type[Any]) -> None:
 
 
 def answer_values(answer: Any) -> Dict[str, Any]:
-    """The values of an answer as JSON, without those that are None by default and stayed so."""
+    """Return the values of an answer as JSON, without those that are None by default and stayed so."""
     values: Dict[str, Any] = records.to_json(answer)
     unset = [name for name, default in answer._field_defaults.items() if default is None and values[name] is None]
     return {name: value for name, value in values.items() if name not in unset}

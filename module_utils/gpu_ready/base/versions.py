@@ -43,7 +43,7 @@ def branch(text: str) -> int:
 
 
 def is_branch_within(branch: int, limits: str) -> bool:
-    """True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
+    """Return True if a branch is inside limits such as ``<=575``, ``>=580`` or ``550-575``."""
     match = re.match(r"^(?:<=(?P<to>\d+)|>=(?P<at>\d+)|(?P<first>\d+)-(?P<last>\d+))$", str(limits))
     if not match:
         raise ValueError("limits of a branch are <=N, >=N or N-M, not %r" % limits)

@@ -75,12 +75,12 @@ def packages(
 
 
 def is_absent(entry: DriverSource, branch: int, flavour: str) -> bool:
-    """True if a source has no such flavour of a branch, although its package names would fit."""
+    """Return True if a source has no such flavour of a branch, although its package names would fit."""
     return any(versions.is_branch_within(branch, limits) for limits in (entry.get("absent") or {}).get(flavour) or ())
 
 
 def is_unverified(data: Distribution, source: str, field: str, value: object = None) -> bool:
-    """True if no public source confirms a field of a driver source, or a value of it."""
+    """Return True if no public source confirms a field of a driver source, or a value of it."""
     doubtful = (data["driver_sources"][source].get("unverified") or {}).get(field)
     return doubtful is True or value in (doubtful or ())
 

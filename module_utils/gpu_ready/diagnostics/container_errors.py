@@ -60,7 +60,7 @@ def needed_cuda(flat: str) -> Optional[str]:
 
 
 def cause(text: str, found: List[Explanation]) -> Optional[str]:
-    """The word for the root cause, the first of the explanations; None for an unknown failure."""
+    """Return the word for the root cause, the first of the explanations; None for an unknown failure."""
     if found:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}
         return names.get(found[0].code, found[0].code)

@@ -228,12 +228,12 @@ def is_hint(cause: Found) -> bool:
 
 
 def problems(text: str) -> List[Explanation]:
-    """The explanations of a log's causes."""
+    """Return the explanations of a log's causes."""
     return explanations(causes(text)[1])
 
 
 def explanations(found: List[Found]) -> List[Explanation]:
-    """What was but a warning comes last."""
+    """Return the explanations with mere warnings last."""
     return [message_table.explanation(cause) for cause in sorted(found, key=is_hint)]
 
 

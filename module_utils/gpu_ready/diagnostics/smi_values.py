@@ -30,7 +30,7 @@ def spelled(name: str) -> str:
 
 
 def entered(section: str, name: str) -> str:
-    """The section that a heading begins in another one: "volatile_double_bit" for "Double Bit" below "Volatile"."""
+    """Return the section of a heading in another one: "volatile_double_bit" for "Double Bit" below "Volatile"."""
     return "%s_%s" % (section.split("_")[0], name) if name in HALVES else name
 
 
@@ -82,7 +82,7 @@ def csv_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
 
 
 def table_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
-    """The same of the table, which shows one of these values: uncorrectable errors since the driver was loaded."""
+    """Like :func:`parts`, for the table, which shows one of these values: uncorrectable errors since the load."""
     rows = [(number, smi_forms.ROW.search(text)) for number, text in lines]
     return [
         (row.group("bus"), [Line(number, "errors_uncorrected_volatile/ecc=%s;" % row.group("ecc"))])

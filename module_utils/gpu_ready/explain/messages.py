@@ -40,7 +40,7 @@ SEARCHED = {
 
 
 def with_rows(answer: Dict[str, Any]) -> Dict[str, Any]:
-    """An answer with its problems as rows for JSON, the root cause first."""
+    """Return an answer with its problems as rows for JSON, the root cause first."""
     found = [
         {
             "code": problem.code,

@@ -56,7 +56,7 @@ class Edits(NamedTuple):
 
 
 def parse_request(params: Dict[str, Any]) -> Request:
-    """The request in the options of gpu_repository."""
+    """Return the request in the options of gpu_repository."""
     values = [parse_repository(one) for one in params["repositories"] or []]
     return Request(params["components"] or [], params["enable"] or [], values)
 

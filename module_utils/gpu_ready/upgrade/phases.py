@@ -50,7 +50,7 @@ def advance(
 
 
 def record_fetched(journal: UpgradeJournal, target: str, now: int) -> UpgradeJournal:
-    """The journal after everything was downloaded."""
+    """Return the journal after everything was downloaded."""
     return journal._replace(fetched=Fetched(target, now))
 
 

@@ -42,7 +42,7 @@ def unload_modules(removal: Removal, names: List[str]) -> None:
 
 
 def is_own_installer_driver(removal: Removal) -> bool:
-    """True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete."""
+    """Return True if the driver of NVIDIA's installer is one that gpu-ready installed, or is incomplete."""
     entry = removal.recorded.get("runfile", {}).get("driver")
     version = installed_files.installed_version(removal.host)
     return entry is not None and (version is None or version in entry["versions"])

@@ -63,7 +63,7 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
 
 
 def _rollout(value: object, now: int) -> int:
-    """The id of a rollout; 0 for upgrades outside of a rollout."""
+    """Return the id of a rollout; 0 for upgrades outside of a rollout."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise AnswerError(DAMAGED % ("its rollout is %s, not a time in seconds" % format_wrong_value(value)))
     if value > now + DAY:

@@ -47,10 +47,13 @@ def programs(version: Version) -> Path:
     return installed(version.core, controller(version), version.requirement)
 
 
-def installed(name: str, program: str, requirement: tuple[str, ...]) -> Path:
-    """The directory of programs of a virtual environment with these requirements, made if it is missing."""
+def installed(name: str, program: str, requirement: tuple[str, ...], *more: str) -> Path:
+    """The directory of programs of a virtual environment with these requirements, made if it is missing.
+
+    ``more``: packages without hashes, which pip does not take together with a file that has some.
+    """
     content = b"".join(path.read_bytes() for path in sorted(REQUIREMENTS.iterdir()))
-    recipe = hashlib.sha256(f"{program} {requirement}".encode() + content).hexdigest()[:12]
+    recipe = hashlib.sha256(f"{program} {requirement} {more}".encode() + content).hexdigest()[:12]
     directory = paths.cache() / f"ansible/{name}-{recipe}"
     directory.parent.mkdir(parents=True, exist_ok=True)
     with directory.with_suffix(".lock").open("w") as lock:
@@ -58,7 +61,8 @@ def installed(name: str, program: str, requirement: tuple[str, ...]) -> Path:
         done = directory / "installed"
         if not done.exists():
             subprocess.run([program, "-m", "venv", "--clear", str(directory)], check=True, timeout=600)
-            pip = [str(directory / "bin/pip"), "install", "-q", "--disable-pip-version-check", *requirement]
-            subprocess.run(pip, check=True, timeout=1800, cwd=ROOT)
+            for packages in filter(None, (requirement, more)):
+                pip = [str(directory / "bin/pip"), "install", "-q", "--disable-pip-version-check", *packages]
+                subprocess.run(pip, check=True, timeout=1800, cwd=ROOT)
             done.touch()
     return directory / "bin"

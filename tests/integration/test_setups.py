@@ -219,7 +219,7 @@ def test_roles_of_the_collection_in_a_playbook_of_the_site(fleet: Fleet, tmp_pat
 @pytest.mark.parametrize("version", [OLD, NEW], ids=lambda version: version.core)
 def test_a_project_as_awx_runs_it(site: Site, version: Version) -> None:
     """ansible-runner, with which AWX starts a job, over a directory as it makes it: project, inventory, env."""
-    programs = installed(f"runner-{version.core}", controller(version), (*version.requirement, RUNNER))
+    programs = installed(f"runner-{version.core}", controller(version), version.requirement, RUNNER)
     build_collection.export_tracked_files(site.directory / "project")
     (site.directory / "inventory").mkdir()
     for name in ("hosts", "group_vars"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from gpu_ready_lab import debian_archive, engine, kubernetes, paths
-from gpu_ready_lab.say import LabError
+from gpu_ready_lab.say import LabError, wait_for
 
 
 def test_only_one_of_two_fleets_installs_packages_that_both_need(
@@ -52,6 +52,8 @@ def test_what_a_killed_engine_left_running_ends_before_a_new_one_starts(
     pids = {name: tmp_path / f"{name}.pid" for name in ("dockerd", "containerd")}
     pids[survivor].write_text(f"{process.pid}\n")
     command_line = Path(f"/proc/{process.pid}/cmdline")
+    # Popen returns when exec closes its pipe, a moment before the kernel shows the new command line.
+    wait_for(lambda: bool(command_line.read_bytes()), limit=30, what="the command line", pause=0.01)
     running: list[bool] = []
 
     def spawn(name: str, argv: Sequence[str]) -> None:

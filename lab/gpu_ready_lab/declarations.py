@@ -209,7 +209,7 @@ def _tables() -> dict[str, list[dict[str, Any]]]:
 
 
 def _with_parts(package: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A package's keys over those of its parts; lists are joined, keys of files and scripts too."""
+    """Return the keys of a package merged over the keys of its parts; lists, files and scripts are joined."""
     complete: dict[str, Any] = {}
     for given in [*(_parts()[name] for name in package.get("parts", [])), package]:
         unknown = set(given) - KEYS
@@ -284,7 +284,7 @@ def _relations(kind: str, given: Mapping[str, Any], version: str, where: str) ->
 
 
 def _scripts(kind: str, given: Mapping[str, Any], values: Mapping[str, str], where: str) -> tuple[tuple[str, str], ...]:
-    """The package's scripts, those of its service included; parts may have scripts of the other kind too."""
+    """Return the scripts of a package and of its service; parts may have scripts of the other kind too."""
     scripts = dict(OF_SERVICES[kind]) if "service" in given else {}
     for script, text in (given.get("scripts") or {}).items():
         if script not in (*SCRIPTS[DEB], *SCRIPTS[RPM]):

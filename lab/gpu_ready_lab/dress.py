@@ -96,7 +96,7 @@ def _section(section: str, name: str, place: str, off: str = "") -> str:
 
 
 def _complete(text: str, where: str) -> dict[str, Any]:
-    """The keys of a file, over those of the file that it is like."""
+    """Return the keys of a file merged over the keys of the file that it is like."""
     try:
         given: dict[str, Any] = yaml_load(text)
     except yaml.YAMLError as error:

@@ -163,7 +163,7 @@ class ActionModule(Normal):  # type: ignore[misc]
         return accept(record_of(self._task.action.rpartition(".")[2]), answer)
 
     def module_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments that the host gets, None for those of the task."""
+        """Return the arguments that the host gets, None to send the task's own."""
         return None
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> Any:

@@ -88,13 +88,13 @@ class Serialized(NamedTuple):
 
 
 def record_of(module: str) -> Any:
-    """Return the record of the answer of a module: that of gpu_cdi_spec is CdiSpecAnswer."""
+    """Return the record of a module's answer by its name: CdiSpecAnswer for gpu_cdi_spec."""
     name = "".join(part.capitalize() for part in module.split("_")[1:]) + "Answer"
     return [getattr(group, name) for group in GROUPS if hasattr(group, name)][0]
 
 
 def accept(record: Any, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of an answer with this record that may be used, and those of Shown. Raises WrongAnswer."""
+    """Return the values of an answer that this record or Shown names. Raises WrongAnswer."""
     try:
         return accepted_values(record, answer)
     except RecursionError:

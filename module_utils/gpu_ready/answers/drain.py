@@ -18,7 +18,9 @@ class DrainJournalAnswer(NamedTuple):
     changed: bool = False
 
 
-class DrainKubernetesAnswer(NamedTuple):
+class NodeDrainAnswer(NamedTuple):
+    """Both schedulers drain a node by the same actions (drain/hook.py)."""
+
     changed: bool = False
     owned: Optional[bool] = None
     kept: Optional[str] = None
@@ -28,11 +30,4 @@ class DrainKubernetesAnswer(NamedTuple):
     remaining_s: Optional[int] = None
 
 
-class DrainSlurmAnswer(NamedTuple):
-    changed: bool = False
-    owned: Optional[bool] = None
-    kept: Optional[str] = None
-    done: Optional[bool] = None
-    waiting: Optional[str] = None
-    deadline: Optional[float] = None
-    remaining_s: Optional[int] = None
+DrainKubernetesAnswer = DrainSlurmAnswer = NodeDrainAnswer

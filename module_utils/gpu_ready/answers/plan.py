@@ -30,7 +30,7 @@ class PlanEntry(NamedTuple):
 
 
 class NodePlanAnswer(NamedTuple):
-    """``todo``: parameters by the id of the step. ``verification``: those of the step of gpu_verify."""
+    """``todo``: parameters by the id of the step. ``verification``: parameters of the step of gpu_verify."""
 
     plan: PlanEntry
     todo: Dict[str, Dict[str, object]]

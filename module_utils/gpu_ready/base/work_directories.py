@@ -11,7 +11,7 @@ SMALL_FILES = "/run"
 def delete_leftover_directories(parent: str, prefix: str) -> None:
     """Delete the directories that a killed run of gpu-ready left in ``parent``. Never raises.
 
-    Files, links and directories of others stay.
+    Third-party files, links and directories stay.
     """
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(parent)):

@@ -436,7 +436,7 @@ gpu-explain needs no GPU, no network and no root, and changes nothing. docs/expl
 
 
 def parser(host: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
-    """Return the arguments of gpu-explain; those of `host`, which are read by its own parser, only for completion."""
+    """Return the arguments of gpu-explain. `host` reads its own; they are here for completion only."""
     found = argparse.ArgumentParser(
         prog="gpu-explain",
         description="Explain pasted output, or show which driver a host would get.",

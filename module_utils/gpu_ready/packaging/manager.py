@@ -292,7 +292,7 @@ class Manager:
         raise NotImplementedError
 
     def lowest_versions(self, packages: List[Tuple[str, str]]) -> Dict[str, str]:
-        """Return the lowest version that packages of the sources, (name, version) each, require of others, by name."""
+        """Return the lowest version that packages of the sources, (name, version) each, require of a name."""
         raise NotImplementedError
 
     def add_parts(self, specs: List[PackageSpec], parts: Dict[str, str]) -> List[PackageSpec]:

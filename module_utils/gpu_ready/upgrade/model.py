@@ -16,7 +16,7 @@ ENDS = (DONE, BACK, UNTOUCHED)
 class RecordedDriver(NamedTuple):
     """A driver in the terms in which it can be requested again.
 
-    ``packages``: as ``name=version``; those of an installer are not recorded.
+    ``packages``: as ``name=version``; an installer has none.
     """
 
     version: Word

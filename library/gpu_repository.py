@@ -33,6 +33,12 @@ options:
         is used instead of a second one. For V(deb) only the pin is added, for V(rpm) only the pinned key.
     type: list
     elements: dict
+  keys:
+    description:
+      - Public keys in ASCII armour by fingerprint. A key that is not among them is downloaded from its C(key_url).
+      - Those that travel with gpu-ready are given on the control node.
+    type: dict
+    default: {}
 attributes:
   check_mode: {support: full, description: Predicts the change; changes nothing.}
   diff_mode: {support: full, description: Shows the files before and after.}
@@ -113,6 +119,7 @@ ARGUMENT_SPEC = {
     "components": {"type": "list", "elements": "str"},
     "enable": {"type": "list", "elements": "str"},
     "repositories": {"type": "list", "elements": "dict", "options": REPOSITORY},
+    "keys": {"type": "dict", "default": {}, "no_log": False},
 }
 
 

@@ -266,16 +266,6 @@ def compiled_messages() -> str:
     return head + "".join(literal(name, value) for name, value in parts.items())
 
 
-def compiled_keys() -> str:
-    """Return the text of the module with the shipped keys, which only travels with gpu_repository."""
-    keys = {}
-    for path in sorted((CATALOG / "keys").glob("*.asc")):
-        _, _, armour = path.read_text(encoding="ascii").partition("-----BEGIN PGP PUBLIC KEY BLOCK-----\n")
-        _, _, body = armour.partition("\n\n") if not armour.startswith("\n") else ("", "", armour)
-        keys[path.stem] = "".join(body.partition("\n=")[0].split())
-    return HEAD.replace("catalog/*.yml", "catalog/keys/*.asc") + literal("KEYS", keys)
-
-
 def compiled_names() -> str:
     """Return the text of the module with names of options, which only what judges variables imports."""
     names = load(CATALOG / "option_names.yml")
@@ -287,7 +277,6 @@ def compiled_names() -> str:
 TARGETS = {
     "catalog/data.py": compiled,
     "diagnostics/messages_data.py": compiled_messages,
-    "packaging/shipped_keys.py": compiled_keys,
     "catalog/option_names.py": compiled_names,
 }
 

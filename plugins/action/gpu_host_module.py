@@ -23,6 +23,7 @@ from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
 from ..plugin_utils.answers import accept, record_of
 from ..plugin_utils.connection_failures import explain_connection
 from ..plugin_utils.process_limits import LimitExceeded, process_limits
+from ..plugin_utils.shipped_keys import read_keys
 from ..plugin_utils.variables import settings as settings_of_hosts
 from ..plugin_utils.variables.names import NAMES, unread_variables
 
@@ -164,7 +165,11 @@ class ActionModule(Normal):  # type: ignore[misc]
 
     def module_arguments(self) -> dict[str, Any] | None:
         """Return the arguments that the host gets, None to send the task's own."""
-        return None
+        if self._task.action.rpartition(".")[2] != "gpu_repository":
+            return None
+        given: dict[str, Any] = self._task.args
+        named = {repository.get("fingerprint") for repository in given.get("repositories") or []}
+        return {**given, "keys": {name: key for name, key in read_keys().items() if name in named}}
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> Any:
         """Let Ansible run the module, with other arguments than the task's if an action plugin has some."""

@@ -1,16 +1,16 @@
 """Repositories that a host has already: used as they are, or refused; never a second entry of the same URL."""
 
-import base64
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.shipped_keys import read_keys
 from gpu_ready.base import manifest, manifest_notes
 from gpu_ready.catalog import model as catalog
 from gpu_ready.facts import apt as apt_facts
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
-from gpu_ready.packaging import apt, apt_entries, armor, openpgp, repositories, shipped_keys, yum_repos
+from gpu_ready.packaging import apt, apt_entries, armor, openpgp, repositories, yum_repos
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.repository import parse_repository
 from gpu_ready.plan import apt_repository, repository
@@ -37,7 +37,7 @@ URL = "http://x.example/cuda"
 
 
 def key(fingerprint: str) -> bytes:
-    return base64.b64decode(shipped_keys.KEYS[fingerprint])
+    return openpgp.parse_keys(read_keys()[fingerprint].encode())[0].data
 
 
 def request(identity: str, **given: Any) -> RepositoryRequest:
@@ -364,7 +364,7 @@ def test_a_second_entry_that_stops_apt_is_removed_in_the_same_step(root: AptRoot
         {**one._asdict(), "keyring": root.inside(one.keyring), "list": root.inside(one.list), "pin": None}
     )
     with pytest.raises(PackageError) as error:
-        repositories.configure(root, OfflineApt(root), repositories.Request([], [], [target]), False)
+        repositories.configure(root, OfflineApt(root), repositories.Request([], [], [target], read_keys()), False)
     assert theirs in str(error.value) and one.list in str(error.value) and "signed-by" in str(error.value)
     assert not Path(target.list_file).exists() and not Path(target.keyring).exists()
     assert root.is_healthy() and manifest.read() == {}
@@ -378,9 +378,9 @@ def test_an_adopted_repository_gets_no_second_file(root: AptRoot, monkeypatch: p
     pin = {"package": "*", "pin": "release l=NVIDIA CUDA", "priority": 600}
     values = {**request("container-toolkit")._asdict(), "adopted": TOOLKIT_LIST, "pin": pin}
     found = repositories.configure(
-        root, OfflineApt(root), repositories.Request([], [], [parse_repository(values)]), False
+        root, OfflineApt(root), repositories.Request([], [], [parse_repository(values)], read_keys()), False
     )
     assert found["paths"] == [pins % "gpu-ready-container-toolkit"] and root.is_healthy()
     assert not repositories.configure(
-        root, OfflineApt(root), repositories.Request([], [], [parse_repository(values)]), False
+        root, OfflineApt(root), repositories.Request([], [], [parse_repository(values)], read_keys()), False
     )["changed"]

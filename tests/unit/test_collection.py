@@ -36,7 +36,7 @@ DOCUMENTED = {
     "module": MODULES,
     "role": ROLES,
 }
-TRAVEL = ("docs", "library", "meta", "module_utils", "playbooks", "plugins", "roles")
+TRAVEL = ("catalog", "docs", "library", "meta", "module_utils", "playbooks", "plugins", "roles")
 """Directories of which everything belongs to the collection, except the link playbooks/collections."""
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}

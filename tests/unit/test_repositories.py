@@ -3,13 +3,16 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.shipped_keys import read_keys
 from gpu_ready.base import download, manifest, manifest_notes
 from gpu_ready.base.host import Host
-from gpu_ready.packaging import apt, openpgp, repositories, shipped_keys
+from gpu_ready.packaging import apt, openpgp, repositories
 from gpu_ready.packaging.manager import PackageError
 from gpu_ready.packaging.repository import Repository, parse_repository
 
@@ -78,7 +81,7 @@ def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def configure(manager: apt.Apt, check: bool = False, **values: Any) -> dict[str, Any]:
         repository = repository_in(tmp_path, **values)
-        return repositories.configure(Node(), manager, repositories.Request([], [], [repository]), check)
+        return repositories.configure(Node(), manager, repositories.Request([], [], [repository], read_keys()), check)
 
     return configure
 
@@ -103,9 +106,19 @@ def fingerprints(directory: Path) -> list[str]:
 def test_shipped_keys_are_those_that_the_catalog_pins() -> None:
     pinned = yaml_load((ROOT / "catalog/repositories.yml").read_text())["repositories"].values()
     names = {path.stem for path in (ROOT / "catalog/keys").glob("*.asc")}
-    assert names == set(shipped_keys.KEYS) and names <= {one["fingerprint"] for one in pinned}
+    assert names == set(read_keys()) and names <= {one["fingerprint"] for one in pinned}
     for name in names:
         assert name in [key.fingerprint for key in openpgp.parse_keys((ROOT / f"catalog/keys/{name}.asc").read_bytes())]
+
+
+def test_the_control_node_gives_the_shipped_keys_of_the_repositories_that_a_task_names() -> None:
+    plugin = gpu_host_module.ActionModule.__new__(gpu_host_module.ActionModule)
+    wanted = [{"id": "docker", "fingerprint": DOCKER}, {"id": "other", "fingerprint": FINGERPRINT}, {"id": "none"}]
+    plugin._task = SimpleNamespace(action="gpu_ready.nodes.gpu_repository", args={"repositories": wanted})
+    given = plugin.module_arguments()
+    assert given == {"repositories": wanted, "keys": {DOCKER: read_keys()[DOCKER]}}
+    plugin._task = SimpleNamespace(action="gpu_ready.nodes.gpu_packages", args={})
+    assert plugin.module_arguments() is None
 
 
 def test_a_shipped_key_needs_no_network(configure: Any, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Adds package repositories with pinned keys, and enables parts of the distribution's own sources."""
 
-import base64
 import os
 import re
 import shutil
@@ -19,7 +18,6 @@ from . import (
     openpgp,
     pinned_key,
     rpm,
-    shipped_keys,
     yum_repos,
     yum_sections,
 )
@@ -34,11 +32,15 @@ MODE = 0o644
 
 
 class Request(NamedTuple):
-    """Components and .repo sections of the distribution to enable, and third-party repositories to have."""
+    """Components and .repo sections of the distribution to enable, and third-party repositories to have.
+
+    ``keys``: public keys in ASCII armour by fingerprint; one that is not among them is downloaded.
+    """
 
     components: List[str]
     sections: List[str]
     repositories: List[Repository]
+    keys: Dict[str, str] = {}
 
 
 class Edits(NamedTuple):
@@ -58,7 +60,7 @@ class Edits(NamedTuple):
 def parse_request(params: Dict[str, Any]) -> Request:
     """Return the request in the options of gpu_repository."""
     values = [parse_repository(one) for one in params["repositories"] or []]
-    return Request(params["components"] or [], params["enable"] or [], values)
+    return Request(params["components"] or [], params["enable"] or [], values, params["keys"])
 
 
 def configure(host: Host, manager: Manager, request: Request, check: bool) -> Dict[str, Any]:
@@ -84,7 +86,7 @@ def configure(host: Host, manager: Manager, request: Request, check: bool) -> Di
 
 
 def plan_edits(host: Host, request: Request) -> Edits:
-    """Compare request and host. Downloads the keys that are neither on the host nor shipped."""
+    """Compare request and host. Downloads the keys that are neither on the host nor in the request."""
     edits = Edits({}, [], "", {}, [])
     if request.components:
         texts, codename = plan_components(host, request.components)
@@ -96,7 +98,7 @@ def plan_edits(host: Host, request: Request) -> Edits:
             edits.sections[path] = names
     for repository in request.repositories:
         repository = with_fingerprint(repository)
-        own = plan_repository(host, repository)
+        own = plan_repository(host, repository, request.keys)
         edits.files.update(own)
         edits.repositories.extend([repository] if own else [])
     return edits
@@ -179,7 +181,7 @@ def with_fingerprint(repository: Repository) -> Repository:
     )
 
 
-def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
+def plan_repository(host: Host, repository: Repository, keys: Dict[str, str]) -> Dict[str, bytes]:
     """Return new content of the repository's files that differ, by path."""
     contents = {}
     if repository.kind == "rpm":
@@ -193,8 +195,8 @@ def plan_repository(host: Host, repository: Repository) -> Dict[str, bytes]:
     needs_key = repository.kind == "rpm" or not repository.adopted
     known = openpgp.list_fingerprints(host.read_bytes(repository.keyring) or b"")
     if needs_key and known != [repository.fingerprint]:
-        shipped = shipped_keys.KEYS.get(repository.fingerprint)
-        data = base64.b64decode(shipped) if shipped else download_keys(repository)
+        given = keys.get(repository.fingerprint)
+        data = given.encode("ascii") if given else download_keys(repository)
         contents[repository.keyring] = format_keyring(repository, data)
     return {path: data for path, data in contents.items() if host.read_bytes(path) != data}
 
@@ -256,7 +258,7 @@ def apply_edits(
         try:
             read_lists(host, manager, request, edits)
         except PackageError as error:
-            if not replace_shipped_keys(host, edits, error):
+            if not replace_given_keys(host, request, edits, error):
                 raise
             read_lists(host, manager, request, edits)
         manager.check_sources()
@@ -271,12 +273,12 @@ def apply_edits(
         raise
 
 
-def replace_shipped_keys(host: Host, edits: Edits, error: PackageError) -> bool:
-    """Replace shipped keys by their owners' present copies, which may have a younger subkey; False if that is no cause.
+def replace_given_keys(host: Host, request: Request, edits: Edits, error: PackageError) -> bool:
+    """Replace keys of the request by their owners' present copies, with younger subkeys; False if that is no cause.
 
     The fingerprint of the primary key stays the pinned one.
     """
-    new = [one for one in edits.repositories if one.keyring in edits.files and one.fingerprint in shipped_keys.KEYS]
+    new = [one for one in edits.repositories if one.keyring in edits.files and one.fingerprint in request.keys]
     if not new or "signature" not in str(error):
         return False
     try:

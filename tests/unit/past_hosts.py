@@ -19,6 +19,7 @@ from gpu_ready.catalog import model as catalog
 from gpu_ready.facts import collect, driver_origin
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
+from gpu_ready.lifecycle import audit
 from gpu_ready.packaging import rpm
 from gpu_ready.plan import compose
 from gpu_ready.plan.driver import steps as driver_steps
@@ -772,7 +773,18 @@ def text(name: str) -> str:
     if any(one.refusals for one in (decide(facts), *(decide(facts, **request) for request in past.requests))):
         request = {**past.requests[-1], **REPLACE}
         lines += block(facts, ", ".join(f"{key}: {value}" for key, value in request.items()), request)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + audit_block(past)) + "\n"
+
+
+def audit_block(past: Past) -> list[str]:
+    """Return the audit against the default variables: the state, and each check that is not fine."""
+    answer: dict[str, Any] = audit.audit_json(recorded(past), {})
+    lines = ["", "## audit", answer["state"], *(f"  {line}" for line in answer["why"] if answer["state"] == "refused")]
+    for one in answer["checks"]:
+        found = f"{one['found']}, desired: {one['desired']}" if one["found"] != one["desired"] else one["found"]
+        words = {True: "ok", False: "DRIFT", None: "info"}[one["ok"]]
+        lines.append(f"  {words} {one['name']}: {found}" + (f": {one['why']}" if one["why"] else ""))
+    return lines + [f"  holder {one['pid']} {one['name']}" for one in answer["holders"]]
 
 
 def main() -> None:

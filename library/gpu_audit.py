@@ -55,21 +55,27 @@ audit:
     holders: [{pid: 4711, name: python3, command: python3 train.py, container: trainer, service: false}]
 """
 
+import gc
+
 from ..module_utils.gpu_ready.base.zip_import import compile_once
 
+gc.disable()  # the process ends before there is much to collect
 compile_once()
 
-from ..module_utils.gpu_ready.answers.audit import AuditAnswer
-from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.lifecycle import audit
-from ..module_utils.gpu_ready.report.host_audit import HostAudit
+import time
 
-ANSWER = AuditAnswer
+from ..module_utils.gpu_ready.answers.node import CollectedFacts
+from ..module_utils.gpu_ready.base.lease_mark import mark
+from ..module_utils.gpu_ready.base.module import run_module
+from ..module_utils.gpu_ready.facts import collect, model
+
+ANSWER = CollectedFacts
 ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
 
 
 def run(host, params, check):
-    return AuditAnswer(HostAudit(**audit.audit_json(host, params["settings"])))
+    facts = model.to_json(collect.collect(host, params["settings"].get("gpu_ready_treat_as")))
+    return CollectedFacts(facts, mark(host), int(time.time()))
 
 
 def main():

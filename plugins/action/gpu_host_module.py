@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The one place where answers of hosts enter the control node: the action plugin of every module that runs on hosts.
 
-meta/runtime.yml (plugin_routing) sends every such module here, except gpu_node_plan: its own action plugin computes the
-plan from what is accepted here. A host with an answer that the module cannot give is refused, and nothing of the answer
-is used. Of the others only the values below reach variables, tasks, reports and the screen.
+meta/runtime.yml (plugin_routing) sends every such module here, except gpu_node_plan and gpu_audit: their own action
+plugins compute the answer from the facts that are accepted here. A host with an answer that the module cannot give is
+refused, and nothing of the answer is used. Of the others only the values below reach variables, tasks, reports and the
+screen.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OUTPUT = 16 * 2**20
 """Maximum number of characters that a module prints which collects facts: they may be megabytes."""
 SMALL = 4 * 2**20
 """Of any other module: an uninstallation of 10,000 files prints 0.6 million."""
-COLLECTING = ("gpu_node_plan", "gpu_node_facts")
+COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit")
 LOOKING = ("gpu_node_plan", "gpu_audit")
 """Modules with which a run begins on a host."""
 JUDGED = {
@@ -149,10 +150,14 @@ class ActionModule(Normal):  # type: ignore[misc]
 
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Run the module, unless a variable of the host has a wrong value. Raises WrongAnswer, AnsibleActionFail."""
-        refusals = self.wrong_values(task_vars or {})
+        self.refuse_wrong_values(task_vars)
+        return self.ask_module(tmp, task_vars)
+
+    def refuse_wrong_values(self, variables: dict[str, Any] | None) -> None:
+        """Raise AnsibleActionFail if a variable of the host has a wrong value."""
+        refusals = self.wrong_values(variables or {})
         if refusals:
             raise AnsibleActionFail("\n".join(f"{one.message}. Remedy: {one.remedy}." for one in refusals))
-        return self.ask_module(tmp, task_vars)
 
     def ask_module(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Run the module. Raises WrongAnswer."""

@@ -77,50 +77,69 @@ def read_facts(value: dict[str, Any]) -> Any:
         raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
 
 
-class ActionModule(gpu_host_module.ActionModule):
-    """The plugin; Ansible finds it by this name."""
+class CollectingAction(gpu_host_module.ActionModule):
+    """Asks a host for its facts with the module of the task, and answers with what is computed from them."""
 
-    seconds = SECONDS
     settings: Any = None
     collected: dict[str, Any] | None = None
     """What the module answered; None until then."""
+
+    def compute(self, facts: Any) -> dict[str, Any]:
+        """Return the answer of the task by the facts of the host. Raises GpuReadyError."""
+        raise NotImplementedError
+
+    def ask_facts(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
+        """Return the module's answer with what is computed from the facts. Raises WrongAnswer."""
+        answer: dict[str, Any] = self.ask_module(tmp, task_vars)
+        if self.collected is None:  # the module failed
+            return answer
+        facts = read_facts(self.collected["facts"])
+        try:
+            return {**answer, **self.compute(facts)}
+        except GpuReadyError as error:
+            raise AnsibleActionFail(str(error)) from None
+        except Exception as error:
+            self._display.vvv(traceback.format_exc(), host=task_vars.get("inventory_hostname"))
+            what = plain_text(f"{type(error).__name__}: {error}")[:QUOTED]
+            module = self._task.action.rpartition(".")[2]
+            return gpu_host_module.refuse_host(module, UNPLANNED % what, CHECK_HOST)
+
+    def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Keep the facts, of which nothing but what is computed from them is a result of the task."""
+        accepted: dict[str, Any] = answers.accept(CollectedFacts, answer)
+        collected = {name: accepted.pop(name) for name in [*accepted] if name in ("facts", "lease", "time")}
+        if not accepted["failed"]:
+            self.collected = collected
+        return accepted
+
+
+class ActionModule(CollectingAction):
+    """The plugin; Ansible finds it by this name."""
+
+    seconds = SECONDS
+    given: Mapping[str, Any] = {}
 
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Return the plan of a host. Raises WrongAnswer."""
         validated = OPTIONS_VALIDATOR.validate(self._task.args)
         if validated.error_messages:
             raise AnsibleActionFail(validated.error_messages[0])
-        given = plain(validated.validated_parameters)
-        variables = {name: value for name, value in given.items() if name not in ("overrides", "drains", "part")}
-        settings, refusals = parse_settings(parts.own_variables(variables, given["part"]))
+        self.given = plain(validated.validated_parameters)
+        variables = {name: value for name, value in self.given.items() if name not in ("overrides", "drains", "part")}
+        self.settings, refusals = parse_settings(parts.own_variables(variables, self.given["part"]))
         refusals += self.wrong_values(task_vars or {})
         if refusals:
             return {"changed": False, "lease": "", **decide.refusal_json(refusals)}
-        self.settings = settings
-        answer: dict[str, Any] = self.ask_module(tmp, task_vars)
-        if self.collected is None:  # the module failed
-            return answer
-        check = bool(self._task.check_mode)
-        facts = read_facts(self.collected["facts"])
-        try:
-            plan = decide.plan_json(facts, settings, given["drains"], given["part"], check, self.collected["time"])
-        except GpuReadyError as error:
-            raise AnsibleActionFail(str(error)) from None
-        except Exception as error:
-            self._display.vvv(traceback.format_exc(), host=task_vars.get("inventory_hostname"))
-            what = plain_text(f"{type(error).__name__}: {error}")[:QUOTED]
-            return gpu_host_module.refuse_host("gpu_node_plan", UNPLANNED % what, CHECK_HOST)
-        plan |= {"lease": self.collected["lease"], "changed": check and bool(plan["todo"])}
-        return {**answer, **answers.accept(NodePlanAnswer, plan)}
+        return self.ask_facts(tmp, task_vars)
 
     def module_arguments(self) -> dict[str, Any] | None:
         """Return what the module needs of the settings: how to collect facts."""
         return {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}
 
-    def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Keep the facts, of which nothing but the plan is a result of the task."""
-        accepted: dict[str, Any] = answers.accept(CollectedFacts, answer)
-        collected = {name: accepted.pop(name) for name in [*accepted] if name in ("facts", "lease", "time")}
-        if not accepted["failed"]:
-            self.collected = collected
-        return accepted
+    def compute(self, facts: Any) -> dict[str, Any]:
+        """Return the plan and what goes with it."""
+        assert self.collected
+        check, drains, part = bool(self._task.check_mode), self.given["drains"], self.given["part"]
+        plan = decide.plan_json(facts, self.settings, drains, part, check, self.collected["time"])
+        plan |= {"lease": self.collected["lease"], "changed": check and bool(plan["todo"])}
+        return answers.accept(NodePlanAnswer, plan)

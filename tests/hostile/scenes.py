@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from gpu_ready.base import records
 from gpu_ready.facts import model
 from gpu_ready.facts.model import Facts, GpuProcess, ModuleFacts
-from gpu_ready.lifecycle import audit as lifecycle_audit
 from gpu_ready.lifecycle import decide, variables
 from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.containers.model import CleanupParams, ContainerdParams, MigrationParams
@@ -344,17 +343,16 @@ def audit(form: str) -> Scene:
     decided, _ = plan(bare(T4), {})
     facts = carried_out(bare(T4), decided)
     facts = having(facts, driver={"loaded": ModuleFacts("570.10.01", "open")})
-    decided, _ = plan(facts, {})
-    holder = GpuProcess(7, "python3", "python3 train.py")
-    found = lifecycle_audit.answer_json(facts, decided, lifecycle_audit.AuditFacts(holders=[holder]))
-    answer = {"changed": False, "audit": found}
+    facts = having(facts, work={"processes": [GpuProcess(7, "python3", "python3 train.py")]})
+    collected = {"changed": False, "facts": model.to_json(facts), "lease": "", "time": 100}
     return Scene(
         f"audit_{form}",
         "playbooks/audit.yml",
         {"gpu_audit_format": form},
-        {**plain_answers(), "gpu_audit": answer},
+        {**plain_answers(), "gpu_audit": collected},
         ("gpu_audit",),
         good='"state": "drift"' if form == "json" else "drift,loaded",
+        facts=True,
     )
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.integration import cores
 from tests.unit.hosts import T4, bare
-from tests.unit.lying_host import NOTHING_TO_DO, ROOT, TRUTHFUL, calls, collected, make_liar
+from tests.unit.lying_host import READY, ROOT, TRUTHFUL, calls, collected, make_liar
 from tools import build_collection
 
 PLAYBOOKS = sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml"))
@@ -80,10 +80,10 @@ def make_hosts(directory: Path) -> Path:
     """Write an inventory of the two hosts; return it."""
     bare_host = {
         "gpu_node_plan": collected(bare(T4)),
-        "gpu_audit": NOTHING_TO_DO["gpu_audit"],
+        "gpu_audit": READY,
         "gpu_lease": {"changed": False, "held_by": "", "before": ""},
     }
-    truthful = {"gpu_node_plan": collected(bare()), "gpu_audit": NOTHING_TO_DO["gpu_audit"], "gpu_node_facts": TRUTHFUL}
+    truthful = {"gpu_node_plan": collected(bare()), "gpu_audit": READY, "gpu_node_facts": TRUTHFUL}
     hosts: dict[str, Any] = {
         "bare": make_liar(directory, "bare", bare_host),
         "truthful": make_liar(directory, "truthful", truthful),

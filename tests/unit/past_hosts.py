@@ -20,6 +20,8 @@ from gpu_ready.facts import collect, driver_origin
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import audit
+from gpu_ready.lifecycle.decide import plan_audited
+from gpu_ready.lifecycle.variables import parse_settings
 from gpu_ready.packaging import rpm
 from gpu_ready.plan import compose
 from gpu_ready.plan.driver import steps as driver_steps
@@ -778,7 +780,8 @@ def text(name: str) -> str:
 
 def audit_block(past: Past) -> list[str]:
     """Return the audit against the default variables: the state, and each check that is not fine."""
-    answer: dict[str, Any] = audit.audit_json(recorded(past), {})
+    facts = collect.collect(recorded(past))
+    answer: dict[str, Any] = audit.answer_json(facts, plan_audited(facts, parse_settings({}).settings, []))
     lines = ["", "## audit", answer["state"], *(f"  {line}" for line in answer["why"] if answer["state"] == "refused")]
     for one in answer["checks"]:
         found = f"{one['found']}, desired: {one['desired']}" if one["found"] != one["desired"] else one["found"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect
 from gpu_ready.facts.model import Facts, GpuProcess
 from gpu_ready.lifecycle import audit, decide, variables
 from gpu_ready.plan import compose
@@ -16,7 +15,6 @@ from gpu_ready.report import run as report
 
 from tests.unit import goldens
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out, having
-from tests.unit.recorded import RecordedHost
 
 SETTINGS = variables.parse_settings({}).settings
 
@@ -28,10 +26,9 @@ def ready(*devices: str, **base: Any) -> Facts:
     return carried_out(host, compose.plan(host, SETTINGS))
 
 
-def audited(host: Facts, **more: Any) -> dict[str, Any]:
+def audited(host: Facts) -> dict[str, Any]:
     """Return the audit of a host."""
-    given = audit.AuditFacts(next_module=host.driver.on_disk)._replace(**more)
-    return audit.answer_json(host, compose.plan(host, SETTINGS), given)
+    return audit.answer_json(host, decide.plan_audited(host, SETTINGS, []))
 
 
 def check(answer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -46,9 +43,9 @@ def drifting(answer: dict[str, Any]) -> list[str]:
 def test_a_bare_host_drifts_until_its_plan_is_executed(distro: str) -> None:
     host = bare(T4, distro=distro)
     decided = goldens.decide(host)
-    assert audit.answer_json(host, decided, audit.AuditFacts())["state"] == audit.DRIFT
+    assert audit.answer_json(host, decided)["state"] == audit.DRIFT
     after = carried_out(host, decided)
-    answer = audit.answer_json(after, goldens.decide(after), audit.AuditFacts(after.driver.on_disk))
+    answer = audit.answer_json(after, goldens.decide(after))
     assert (answer["state"], answer["why"]) == (audit.SOUND, [])
 
 
@@ -96,10 +93,11 @@ def test_services_that_a_live_reload_left_stopped_are_drift() -> None:
     assert check(audited(host), "services")["why"] == "an interrupted live reload stopped nvidia-dcgm.service"
 
 
-def new_kernel(headers: bool, compiler: str | None) -> Facts:
+def new_kernel(headers: bool, compiler: str | None, has_module: bool) -> Facts:
     host = ready(T4)
     kernel = {"next_boot": "6.1.0-99-amd64", "headers": {**host.base.kernel.headers, "6.1.0-99-amd64": headers}}
-    return having(host, base={"kernel": kernel, "compiler": compiler})
+    module = host.driver.on_disk if has_module else None
+    return having(host, base={"kernel": kernel, "compiler": compiler}, driver={"next_module": module})
 
 
 @pytest.mark.parametrize(
@@ -111,13 +109,13 @@ def new_kernel(headers: bool, compiler: str | None) -> Facts:
     ],
 )
 def test_a_next_kernel_without_module_is_drift_with_a_remedy(headers: bool, compiler: str | None, words: str) -> None:
-    answer = audited(new_kernel(headers, compiler), next_module=None)
+    answer = audited(new_kernel(headers, compiler, has_module=False))
     assert drifting(answer) == ["next_boot"]
     assert words in check(answer, "next_boot")["why"]
 
 
 def test_a_next_kernel_with_its_module_waits_for_a_reboot_and_is_no_drift() -> None:
-    answer = audited(new_kernel(True, "/usr/bin/gcc"))
+    answer = audited(new_kernel(True, "/usr/bin/gcc", has_module=True))
     assert answer["state"] == "ok"
     assert check(answer, "reboot")["ok"] is None
     assert "6.1.0-99-amd64 boots next" in check(answer, "reboot")["why"]
@@ -151,14 +149,13 @@ def test_a_host_that_lost_all_its_gpus_differs_from_a_host_without_gpu() -> None
     assert audited(having(host, base={"gpus": given}))["state"] == "no_gpu"
 
 
-def test_running_work_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_work_is_no_drift() -> None:
     """The same host refuses site.yml: a driver change would end that work."""
     host = having(ready(T4), work={"processes": [GpuProcess(4711, "python3")]})
     facts = having(host, driver={"userspace": ["550.1.1"]})
-    monkeypatch.setattr(collect, "collect", lambda host, treat_as=None: facts)
-    answer = audit.audit_json(RecordedHost(), {})
-    assert answer["state"] == "drift" and [one["pid"] for one in answer["holders"]] == [4711]  # type: ignore[attr-defined]
-    assert decide.plan_host(RecordedHost(), {}).plan.refusals
+    answer = audited(facts)
+    assert answer["state"] == "drift" and [one["pid"] for one in answer["holders"]] == [4711]
+    assert compose.plan(facts, SETTINGS).refusals
 
 
 # ----------------------------------------------------------------------------------------------------------- report
@@ -170,7 +167,7 @@ def made() -> audit_report.Audit:
     holder = GpuProcess(4711, "python3", "trainer", "python3 train.py")
     daemon = GpuProcess(12, "nvidia-persiste", None, "nvidia-persistenced", service=True)
     parts: dict[str, dict[str, object]] = {
-        "good": {"audit": audited(ready(T4), holders=[holder, daemon])},
+        "good": {"audit": audited(having(ready(T4), work={"processes": [holder, daemon]}))},
         "drifted": {"audit": audited(drifted)},
         "cpu": {"audit": audited(bare())},
         "mixed": {"audit": audited(bare(V100, "2901"))},

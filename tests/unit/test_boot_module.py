@@ -199,7 +199,7 @@ def test_the_audit_reports_it_and_such_a_host_is_not_called_verified() -> None:
     lost = having_lines(facts, BLACKLIST, now=False)
     for host, ok in ((facts, True), (lost, False)):
         decided = compose.plan(host, SETTINGS)
-        answer: dict[str, Any] = audit.answer_json(host, decided, audit.AuditFacts(facts.driver.on_disk))
+        answer: dict[str, Any] = audit.answer_json(host, decided)
         found = {one["name"]: one for one in answer["checks"]}
         assert answer["state"] == (audit.SOUND if ok else audit.REFUSED)
         assert found["next_boot"]["ok"] is found["verified"]["ok"] is ok

@@ -98,7 +98,7 @@ def test_what_differs_is_planned_and_drift(
 ) -> None:
     facts = host(packages, held, **{"dcgm": DIGESTS, "dcgm_running": True, **known})
     assert reason in steps(facts, "dcgm")["gpu_monitoring.dcgm"].why
-    answer = audit.answer_json(facts, compose.plan(facts, settings("dcgm")), audit.NO_AUDIT_FACTS)
+    answer = audit.answer_json(facts, compose.plan(facts, settings("dcgm")))
     (check,) = [one for one in answer["checks"] if one["name"] == "monitoring"]  # type: ignore[attr-defined]
     assert check["ok"] is False and reason in check["why"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.lying_host import NOTHING_TO_DO, READY, make_liar, run_playbook
+from tests.unit.lying_host import READY, make_liar, run_playbook
 
 ROOT = Path(__file__).resolve().parents[2]
 LINKS = {
@@ -78,7 +78,7 @@ def test_a_run_loads_the_action_plugins_and_the_planner_once(tmp_path: Path) -> 
     (tmp_path / "python").mkdir()
     (tmp_path / "python/sitecustomize.py").write_text(COUNT.format(log=str(log)))
     (tmp_path / "play.yml").write_text(PLAY)
-    answers = {"gpu_node_plan": READY, "gpu_audit": NOTHING_TO_DO["gpu_audit"], "gpu_lease": {"changed": True}}
+    answers = {"gpu_node_plan": READY, "gpu_audit": READY, "gpu_lease": {"changed": True}}
     hosts = {name: make_liar(tmp_path, name, answers) for name in ("one", "two")}
     done = run_playbook(tmp_path, tmp_path / "play.yml", hosts, PYTHONPATH=str(tmp_path / "python"))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -59,7 +59,7 @@ def steps(facts: Facts) -> list[str]:
 
 def audited(facts: Facts) -> dict[str, Any]:
     """Return the audit of a host."""
-    return audit.answer_json(facts, goldens.decide(facts), audit.AuditFacts(next_module=facts.driver.on_disk))
+    return audit.answer_json(facts, goldens.decide(facts))
 
 
 def test_a_healthy_host_is_ready() -> None:
@@ -234,7 +234,7 @@ def test_no_more_than_the_newest_xids_are_reported() -> None:
 def test_other_refusals_are_still_refusals_of_the_audit() -> None:
     facts = with_gpu(silent=True)(ready())
     decided = compose.plan(facts, settings(nvidia_driver_branch="999"))
-    answer: dict[str, Any] = audit.answer_json(facts, decided, audit.AuditFacts())
+    answer: dict[str, Any] = audit.answer_json(facts, decided)
     assert answer["state"] == "refused" and all("does not answer" not in why for why in answer["why"])
 
 

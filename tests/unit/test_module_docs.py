@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from gpu_ready.answers.audit import AuditAnswer
 from gpu_ready.answers.plan import NodePlanAnswer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +80,7 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
     yaml_load(texts["RETURN"])
 
 
-FROM_FACTS = {"gpu_node_plan": NodePlanAnswer}
+FROM_FACTS = {"gpu_node_plan": NodePlanAnswer, "gpu_audit": AuditAnswer}
 """Modules whose task answers what the control node computes from what the module answers."""
 OF_EVERY_MODULE = {"changed", "diff", "msg", "warnings"}
 OF_FAILURES = {"another_run", "last_step_running"}

@@ -285,7 +285,7 @@ def test_values_are_compared_as_the_kernel_reads_them(value: str, shown: str, sa
 
 
 def audited(host: Facts, given: dict[str, Any]) -> dict[str, Any]:
-    checks = audit.answer_json(host, decide(host, given), audit.AuditFacts(host.driver.on_disk))["checks"]
+    checks = audit.answer_json(host, decide(host, given))["checks"]
     assert isinstance(checks, list)
     return {one["name"]: one for one in checks}
 

@@ -68,7 +68,7 @@ def test_what_differs_is_planned_again_and_drift(change: dict[str, Any]) -> None
     host = host._replace(monitoring=host.monitoring._replace(**change))
     assert [step.id for step in decide(host).steps] == ["gpu_monitoring.textfile"]
     asked = settings(gpu_monitoring=["textfile"])
-    answer = audit.answer_json(host, compose.plan(host, asked), audit.NO_AUDIT_FACTS)
+    answer = audit.answer_json(host, compose.plan(host, asked))
     (check,) = [one for one in answer["checks"] if one["name"] == "monitoring"]  # type: ignore[attr-defined]
     assert check["ok"] is False and "metrics of the GPUs" in check["why"]
 

@@ -71,7 +71,7 @@ def test_ours_that_does_not_run_is_drift_and_is_started() -> None:
     facts = host(packages=(PACKAGE,), ours=True)
     found = plan(facts, **INSTALL)
     assert STEP in [step.id for step in found.steps]
-    answer = audit.answer_json(facts, found, audit.NO_AUDIT_FACTS)
+    answer = audit.answer_json(facts, found)
     (check,) = [one for one in answer["checks"] if one["name"] == "monitoring"]  # type: ignore[attr-defined]
     assert check["ok"] is False and "node_exporter" in check["why"]
 

@@ -8,15 +8,16 @@ import argparse
 import json
 import os
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..base import records
-from ..base.host import Result
+from ..base.host import Host, Result
 from ..base.json_file import parse_json
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
-from ..facts.model import BaseFacts, GpuFacts
+from ..facts import collect
+from ..facts.model import BaseFacts, Facts, GpuFacts
 from ..hardware import lspci, pci
 from ..lifecycle import decide, variables
 from ..packaging import rpm
@@ -75,6 +76,22 @@ def functions_of_ids(texts: List[str]) -> List[Any]:
     return found
 
 
+class PlannedHost(NamedTuple):
+    """The facts of a host, the settings and the plan from both."""
+
+    facts: Facts
+    settings: Settings
+    plan: compose.Plan
+
+
+def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
+    """Collect facts and plan, as site.yml does; ``given`` are the variables of gpu_node_plan."""
+    settings, refusals = variables.parse_settings(given)
+    facts = collect.collect(host, settings.gpu_ready_treat_as or None)
+    plan = decide.refused_plan(refusals) if refusals else compose.plan(facts, settings)
+    return PlannedHost(facts, settings, plan)
+
+
 def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
     """Return the decision for a host on paper: GPUs, plan, todo, texts."""
     reading = lspci.parse_lspci(listing) if listing is not None else None
@@ -84,7 +101,7 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
     functions = list(reading.functions) if reading is not None else []
     host = DescribedHost(release, functions + functions_of_ids(ids))
     others = {name: value for name, value in given.items() if name in other_rules()}
-    planned = decide.plan_host(host, {name: value for name, value in given.items() if name not in others})
+    planned = plan_host(host, {name: value for name, value in given.items() if name not in others})
     refused = variables.wrong_values(other_rules(), others)
     planned = planned._replace(plan=planned.plan._replace(refusals=refused + planned.plan.refusals))
     base = planned.facts.base
@@ -115,7 +132,7 @@ def other_rules() -> Dict[str, List[Any]]:
     return {name: fields for name, (_, *fields) in names["rules"].items()}
 
 
-def plan_of_cards(planned: decide.PlannedHost) -> compose.Plan:
+def plan_of_cards(planned: PlannedHost) -> compose.Plan:
     """Return the plan without a system: only whether one driver drives all GPUs. Sources and steps are the system's."""
     request = candidates.parse_request(planned.settings)
     gpus = planned.facts.base.served_gpus

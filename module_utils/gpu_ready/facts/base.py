@@ -48,6 +48,8 @@ KERNEL_OUTSIDE = "kernel_outside"
 """The row of catalog/managed_hosts.yml for a system that has the driver loaded, and nothing of the running kernel."""
 MODULES_AT_BOOT = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/etc/rdma/modules")
 """Lists of modules: of systemd-modules-load, and of rdma-core, whose udev rules load them with the adapters."""
+REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
+"""Written by packages of Debian and Ubuntu that need a reboot."""
 IMAGE = "/run/ostree-booted"
 """Exists where the system is an image (ostree, bootc), whose packages are not changed one by one."""
 
@@ -79,6 +81,7 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
         other_functions=other_functions(functions),
         nouveau=nouveau(host, functions, [running, kernels.next_boot]),
         disk={path: host.free(path) for path in ("/", "/usr", "/var", "/boot")},
+        reboot_mark=next((path for path in REBOOT_MARKS if host.exists(path)), None),
     )
 
 

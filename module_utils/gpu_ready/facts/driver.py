@@ -85,12 +85,14 @@ def collect(
     use = module_use(host) if loaded else {}
     busy = is_busy(use)
     origin = driver_origin.collect(host, installed, runfile, system.distro, yum, record, sources)
-    next_boot_has_module = kernel.next_boot == kernel.running or bool(find_modules(host, kernel.next_boot))
+    same_kernel = kernel.next_boot == kernel.running
+    next_modules = [] if same_kernel else find_modules(host, kernel.next_boot)
     return DriverFacts(
         loaded=loaded,
         on_disk=on_disk,
         module_files=modules,
-        kernel_without_module=None if next_boot_has_module else kernel.next_boot,
+        next_module=read_module(host, next_modules[0]) if next_modules else None,
+        kernel_without_module=None if same_kernel or next_modules else kernel.next_boot,
         userspace=userspace_versions(host, directories),
         packages=installed,
         held=sorted(name for name in packages.held if name in installed),

@@ -99,7 +99,7 @@ class BaseFacts(NamedTuple):
     ``managed_by``: who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml.
     ``package_manager``: of a system that the catalog does not have; None for others. ``compiler``: path.
     ``initramfs``: the tool that rebuilds the initial RAM disk is installed. ``disk``: free bytes.
-    ``umad``: None without NVLink 5 switches.
+    ``umad``: None without NVLink 5 switches. ``reboot_mark``: the file by which a package asked for a reboot.
     """
 
     os: OsRelease
@@ -120,6 +120,7 @@ class BaseFacts(NamedTuple):
     nouveau: NouveauFacts = NouveauFacts()
     disk: Dict[str, Optional[int]] = {}
     package_manager: Optional[str] = None
+    reboot_mark: Optional[str] = None
 
     @property
     def served_gpus(self) -> List[GpuFacts]:
@@ -240,6 +241,8 @@ class BlockedModule(NamedTuple):
 class DriverFacts(NamedTuple):
     """The NVIDIA driver. ``on_disk`` is the module for the running kernel, ``userspace`` the versions of its libraries.
 
+    ``next_module``: the module for the kernel that boots next, where that is another one.
+
     ``packages``: the installed packages that are part of a driver. ``runfile``: the uninstaller of a .run driver.
     ``origin``: the source of the catalog, another publisher of catalog/driver_packages.yml, "runfile", "mixed" or
     "unknown"; ``repository``: where its packages came from, "" where that is unknown. ``companions``: the versions that
@@ -255,6 +258,7 @@ class DriverFacts(NamedTuple):
     loaded: Optional[ModuleFacts] = None
     on_disk: Optional[ModuleFacts] = None
     module_files: List[str] = []
+    next_module: Optional[ModuleFacts] = None
     kernel_without_module: Optional[str] = None
     userspace: List[str] = []
     packages: Dict[str, str] = {}

@@ -4,22 +4,17 @@ It uses the facts and the plan of gpu_node_plan: site.yml would change nothing o
 boot finds a module for its kernel. A host that lost all its GPUs is no host without GPU.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, Optional, Tuple, Union
 
 from ..base import records, versions
-from ..base.host import Host
-from ..facts import driver
-from ..facts.model import Facts, GpuProcess, ModuleFacts
+from ..facts.model import Facts, ModuleFacts
 from ..plan import compose, health, verification
 from ..plan import upgrade as plan_upgrade
 from ..plan.driver import boot_module, parameters
 from ..plan.model import REBOOT, DriverChoice, Refusal
 from ..report.host_audit import AuditCheck
-from . import decide
 
 SOUND, DRIFT, REFUSED, NO_GPU = "ok", "drift", "refused", "no_gpu"
-REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
-"""Written by packages of Debian and Ubuntu that need a reboot."""
 DRIVER_STEPS = (
     "kernel_headers.repository",
     "kernel_headers.install",
@@ -43,43 +38,15 @@ GROUPS = (
 INTERRUPTED = "an interrupted live reload stopped %s"
 
 
-class AuditFacts(NamedTuple):
-    """Facts that only an audit needs. ``next_module``: for the kernel that boots next. ``reboot_mark``: a path."""
-
-    next_module: Optional[ModuleFacts] = None
-    holders: List[GpuProcess] = []
-    reboot_mark: Optional[str] = None
-
-
-NO_AUDIT_FACTS = AuditFacts()
-
-
-def audit_json(host: Host, given: Mapping[str, object]) -> Dict[str, object]:
-    """Audit a host; ``given`` are the variables of gpu_node_plan."""
-    planned = decide.plan_host(host, given, ["none"])  # work that runs is no drift
-    more = collect_audit_facts(host, planned.facts) if planned.plan.gpu_host else NO_AUDIT_FACTS
-    return answer_json(planned.facts, planned.plan, more)
-
-
-def collect_audit_facts(host: Host, facts: Facts) -> AuditFacts:
-    kernel = facts.base.kernel
-    module = facts.driver.on_disk
-    if kernel.next_boot != kernel.running:
-        paths = driver.find_modules(host, kernel.next_boot)
-        module = driver.read_module(host, paths[0]) if paths else None
-    reboot_mark = next((path for path in REBOOT_MARKS if host.exists(path)), None)
-    return AuditFacts(module, facts.work.processes, reboot_mark)
-
-
-def answer_json(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Dict[str, object]:
+def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
     """Return the host's state, its checks, who holds its GPUs, and its columns of the table."""
-    checks = all_checks(facts, decided, more) if decided.gpu_host else lost_gpu_checks(facts)
+    checks = all_checks(facts, decided) if decided.gpu_host else lost_gpu_checks(facts)
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in settings_refusals(decided)]
     return {
         "state": state_of(decided, checks),
         "why": refusals or ["%s: %s" % (check.name, check.why) for check in checks if check.ok is False],
         "checks": records.to_json(checks),
-        "holders": records.to_json(more.holders),
+        "holders": records.to_json(facts.work.processes if decided.gpu_host else []),
         "steps": [step.id for step in decided.steps],
         "warnings": ["%s; %s" % (one.message, one.remedy) for one in decided.warnings],
         "summary": decided.summary,
@@ -101,7 +68,7 @@ def state_of(decided: compose.Plan, checks: List[AuditCheck]) -> str:
     return DRIFT if any(check.ok is False for check in checks) else SOUND
 
 
-def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[AuditCheck]:
+def all_checks(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
     chosen = decided.choices.driver
     if chosen is None:
         return health_checks(facts) + [
@@ -111,7 +78,7 @@ def all_checks(facts: Facts, decided: compose.Plan, more: AuditFacts) -> List[Au
     checks += [check_disk(facts, decided, chosen), check_loaded(facts, chosen), check_userspace(facts, chosen)]
     checks += check_fabric_manager(facts, decided)
     checks += check_parameters(facts, decided) + check_groups(facts, decided)
-    checks += [check_holds(facts, decided), check_next_boot(facts, chosen, more), check_reboot(facts, decided, more)]
+    checks += [check_holds(facts, decided), check_next_boot(facts, chosen), check_reboot(facts, decided)]
     return checks + [check_verified(facts, decided)]
 
 
@@ -233,10 +200,10 @@ def check_holds(facts: Facts, decided: compose.Plan) -> AuditCheck:
     )
 
 
-def check_next_boot(facts: Facts, chosen: DriverChoice, more: AuditFacts) -> AuditCheck:
+def check_next_boot(facts: Facts, chosen: DriverChoice) -> AuditCheck:
     """Return the kernel that boots next needs a module of the driver, and modprobe has to load it."""
-    kernel = facts.base.kernel.next_boot
-    module, disk = more.next_module, facts.driver.on_disk
+    kernel, disk = facts.base.kernel.next_boot, facts.driver.on_disk
+    module = disk if kernel == facts.base.kernel.running else facts.driver.next_module
     found = "%s: %s" % (kernel, module_text(module) or "no module")
     desired = "%s: %s" % (kernel, module_text(disk) or driver_text(chosen))
     if facts.driver.blocked and facts.driver.blocked.at_boot:
@@ -266,7 +233,7 @@ def dkms_text(facts: Facts, kernel: str) -> str:
     return "'dkms install %s -k %s' would build it: headers and compiler are installed" % (module, kernel)
 
 
-def check_reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> AuditCheck:
+def check_reboot(facts: Facts, decided: compose.Plan) -> AuditCheck:
     """Report a pending reboot. It is drift only if the driver needs it."""
     for step in decided.steps:
         if step.disruption == REBOOT:
@@ -275,8 +242,8 @@ def check_reboot(facts: Facts, decided: compose.Plan, more: AuditFacts) -> Audit
     if kernel.next_boot != kernel.running:
         why = "kernel %s runs, %s boots next" % (kernel.running, kernel.next_boot)
         return AuditCheck("reboot", "not needed", "pending", None, why)
-    if more.reboot_mark:
-        why = "%s exists: a package of the system needs a reboot" % more.reboot_mark
+    if facts.base.reboot_mark:
+        why = "%s exists: a package of the system needs a reboot" % facts.base.reboot_mark
         return AuditCheck("reboot", "not needed", "pending", None, why)
     return AuditCheck("reboot", "not needed", "not needed", True)
 

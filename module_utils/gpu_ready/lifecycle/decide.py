@@ -1,30 +1,24 @@
-"""Plan one host: gpu_node_plan without Ansible."""
+"""The answer of gpu_node_plan by the facts of a host."""
 
-from typing import Dict, List, Mapping, NamedTuple, Sequence
+from typing import Dict, List, Sequence
 
 from ..base import records
-from ..base.host import Host
 from ..catalog.settings import Settings
-from ..facts import collect
 from ..facts.model import Facts
-from ..plan import compose, parts
+from ..plan import compose
 from ..plan import upgrade as plan_upgrade
 from ..plan.model import Refusal
-from . import variables
-
-
-class PlannedHost(NamedTuple):
-    """The facts of a host, the settings and the plan from both."""
-
-    facts: Facts
-    settings: Settings
-    plan: compose.Plan
 
 
 def plan_json(
     facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str = "", check: bool = False, now: int = 0
 ) -> Dict[str, object]:
-    """Return the result of gpu_node_plan; ``now``: seconds since 1970 by the host's clock, the rest as in plan_host."""
+    """Return the result of gpu_node_plan.
+
+    ``now``: seconds since 1970 by the host's clock, ``drains``: how it is drained.
+
+    ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check.
+    """
     decided = compose.plan(facts, settings, drains, part, check)
     status = plan_upgrade.upgrade_status(facts, decided, settings, now)
     return dict(answer_json(facts, decided), upgrade=records.to_json(status))
@@ -51,18 +45,9 @@ def refusal_json(refusals: List[Refusal]) -> Dict[str, object]:
     return dict(shown, upgrade=records.to_json(status))
 
 
-def plan_host(
-    host: Host, given: Mapping[str, object], drains: Sequence[str] = (), part: str = "", check: bool = False
-) -> PlannedHost:
-    """Collect facts and plan; ``drains``: how the host is drained before the plan is carried out.
-
-    ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check.
-    """
-    settings, refusals = variables.parse_settings(parts.own_variables(given, part))
-    facts = collect.collect(host, settings.gpu_ready_treat_as or None)
-    if refusals:
-        return PlannedHost(facts, settings, refused_plan(refusals))
-    return PlannedHost(facts, settings, compose.plan(facts, settings, drains, part, check))
+def plan_audited(facts: Facts, settings: Settings, refusals: List[Refusal]) -> compose.Plan:
+    """Return the plan that an audit compares a host with: that of site.yml, as if no work ran."""
+    return refused_plan(refusals) if refusals else compose.plan(facts, settings, ["none"])
 
 
 def refused_plan(refusals: List[Refusal]) -> compose.Plan:

@@ -1,0 +1,35 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""Audits a host on the control node: the module of the same name collects the facts on the host, as gpu_node_plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..module_utils.gpu_ready.answers.audit import AuditAnswer
+from ..module_utils.gpu_ready.lifecycle import audit, decide
+from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
+from ..plugin_utils import answers
+from . import gpu_node_plan
+
+
+class ActionModule(gpu_node_plan.CollectingAction):
+    """The plugin; Ansible finds it by this name."""
+
+    seconds = gpu_node_plan.SECONDS
+    refusals: Any = None
+
+    def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
+        """Return the audit of a host. Raises WrongAnswer, AnsibleActionFail."""
+        self.refuse_wrong_values(task_vars)
+        self.settings, self.refusals = parse_settings(gpu_node_plan.plain(self._task.args.get("settings") or {}))
+        return self.ask_facts(tmp, task_vars)
+
+    def module_arguments(self) -> dict[str, Any] | None:
+        """Return what the module needs of the settings: how to collect facts."""
+        return {"settings": {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}}
+
+    def compute(self, facts: Any) -> dict[str, Any]:
+        """Return the audit against the plan for these settings."""
+        planned = decide.plan_audited(facts, self.settings, self.refusals)
+        return answers.accept(AuditAnswer, {"changed": False, "audit": audit.answer_json(facts, planned)})

@@ -4,7 +4,8 @@ import textwrap
 from typing import Any
 
 import pytest
-from gpu_ready.hardware import lspci, pci
+from gpu_ready.explain import lspci
+from gpu_ready.hardware import pci
 
 from tests.unit.recorded import RecordedHost
 

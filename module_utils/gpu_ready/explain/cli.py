@@ -15,12 +15,12 @@ from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..driver import nvidia_detect
-from ..hardware import lspci, pci
-from ..hardware import pci_listing as pci_reading
+from ..hardware import pci
 from ..system import os_release
 from ..system.model import OsRelease
-from . import forms
+from . import forms, lspci
 from . import messages as explain_messages
+from . import pci_listing as pci_reading
 from .cards import describe_unknown
 from .located import Locator, at
 from .paper_host import PaperHost

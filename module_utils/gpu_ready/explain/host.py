@@ -18,12 +18,13 @@ from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from ..facts import collect
 from ..facts.model import BaseFacts, Facts, GpuFacts
-from ..hardware import lspci, pci
+from ..hardware import pci
 from ..lifecycle import decide, variables
 from ..packaging import rpm
 from ..plan import compose
 from ..plan.driver import candidates, refusals
 from ..plan.model import Notice, Refusal
+from . import lspci
 from .cards import describe_unknown
 from .paper_host import PaperHost
 

@@ -7,7 +7,7 @@ from ..base.host import Host
 from ..catalog.driver_packages import PackageEvidence, Place
 from ..packaging import apt_entries, locks, openpgp
 from ..packaging.dpkg_status import STATUS, parse_dpkg_status
-from ..packaging.locations import is_catalog_repository, split_list
+from ..packaging.locations import split_list
 from .model import AptFacts, PackageFacts
 
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
@@ -56,10 +56,9 @@ def apt_facts(host: Host) -> AptFacts:
 
 
 def apt_signers(host: Host, sources: Dict[str, str]) -> Dict[str, List[str]]:
-    """Collect the keys of the entries of repositories that the catalog knows, by the text of their Signed-By."""
-    entries = apt_entries.parse_sources(sources)
-    known = {entry.signed_by: entry for entry in entries if is_catalog_repository(entry.location)}
-    return {signer: signer_fingerprints(host, entry) for signer, entry in known.items()}
+    """Collect the keys that may sign the entries, by the text of their Signed-By."""
+    signers = {entry.signed_by: entry for entry in apt_entries.parse_sources(sources)}
+    return {signer: signer_fingerprints(host, entry) for signer, entry in signers.items()}
 
 
 def signer_fingerprints(host: Host, entry: apt_entries.AptEntry) -> List[str]:

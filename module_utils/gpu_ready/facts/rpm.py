@@ -5,7 +5,6 @@ from typing import Dict, List
 from ..base.host import Host
 from ..catalog.driver_packages import PackageEvidence, Place
 from ..packaging import locks, openpgp, rpm, rpm_history, yum_repos
-from ..packaging.locations import is_catalog_repository
 from .model import PackageFacts, YumFacts
 
 VENDOR = "%{NAME}\\t%{VENDOR}\\t%{PACKAGER}\\n"
@@ -36,10 +35,10 @@ def yum_facts(host: Host, release: str) -> YumFacts:
 
 
 def key_fingerprints(host: Host, sources: Dict[str, str], release: str) -> Dict[str, List[str]]:
-    """Collect the keys in the files that sections of repositories of the catalog name, by path."""
+    """Collect the keys in the files that enabled sections name, by path."""
     sections = [one for path, text in sources.items() for one in yum_repos.read_sections(path, text, release)]
-    known = [one for one in sections if one.enabled and any(is_catalog_repository(url) for url in one.locations)]
-    return {path: openpgp.list_fingerprints(host.read_bytes(path) or b"") for one in known for path in one.key_files}
+    paths = {path for one in sections if one.enabled for path in one.key_files}
+    return {path: openpgp.list_fingerprints(host.read_bytes(path) or b"") for path in sorted(paths)}
 
 
 def origin_evidence(host: Host, versions: Dict[str, str], yum: YumFacts) -> List[PackageEvidence]:

@@ -4,7 +4,6 @@ import re
 from typing import List, NamedTuple, Optional, Set
 
 from ..base.host import Host
-from ..catalog import model as catalog
 
 SYSFS = "/sys/bus/pci/devices"
 NVIDIA = "10de"
@@ -128,11 +127,14 @@ def what(function: Function) -> str:
 
 
 def classify_function(class_id: Optional[str], class_name: str, name: str, device: Optional[str]) -> str:
-    """Return the kind of a function, by its numbers where they are known, else by its names."""
+    """Return the kind of a function, by its numbers where they are known, else by its names.
+
+    A bridge of no other kind (class 0680) is an NVSwitch, also one that is newer than any list.
+    """
     kind, words = class_id or "", (class_name + " " + name).lower()
     if kind[:2] == "03":
         return "gpu"
-    if device and catalog.nvswitch(device) or "nvswitch" in words:
+    if "nvswitch" in words:
         return "nvswitch"
     if "nvlink" in words:
         return "nvlink_bridge"
@@ -146,7 +148,7 @@ def classify_function(class_id: Optional[str], class_name: str, name: str, devic
         return "audio"
     if "tegra" in words or kind == "0604" or class_name == "PCI bridge":
         return "tegra_root_port"
-    unnamed = re.match(r"^(unknown )?device(\s[0-9a-f]{4})?$", name.lower())
+    unnamed = not name or re.match(r"^(unknown )?device(\s[0-9a-f]{4})?$", name.lower())
     return "nvswitch" if unnamed and (kind == "0680" or class_name == "Bridge") else "chipset"
 
 

@@ -3,10 +3,11 @@
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..catalog import model as catalog
 from .locations import split_list, url_location
 
 DIRECTORY = "/etc/yum.repos.d"
+MACHINE = "x86_64"
+"""$basearch of the repositories that are compared."""
 KEYRINGS = "/etc/pki/rpm-gpg"
 TRUE = ("1", "yes", "true", "on")
 ENABLED = r"(?s)^enabled(\s*[=:]\s*)(\S*)(.*)$"
@@ -97,7 +98,7 @@ def expand(text: str, release: str) -> List[str]:
     """Return the words of a value for both forms of $releasever."""
     found = []
     for version in (release.partition(".")[0], release):
-        values = {"basearch": catalog.MACHINE, "arch": catalog.MACHINE, "releasever": version}
+        values = {"basearch": MACHINE, "arch": MACHINE, "releasever": version}
         values["releasever_major"], _, values["releasever_minor"] = release.partition(".")
         found += [word for word in split_list(substitute(text, values)) if word not in found]
     return found

@@ -5,8 +5,8 @@ from typing import List, NamedTuple, Optional, Sequence, Union
 
 from ..facts.model import AptFacts, Facts
 from ..packaging import apt_entries, apt_sources
-from ..packaging.locations import is_same_repository
 from .model import PinRequest, Refusal, RepositoryRequest, ServingEntry
+from .same_repository import is_same_repository
 
 
 class ForeignPin(NamedTuple):

@@ -4,8 +4,9 @@ from typing import Dict, List, Sequence, Tuple, Union
 
 from ..facts.model import Facts
 from ..packaging import yum_repos
-from ..packaging.locations import is_same_repository, url_location
+from ..packaging.locations import url_location
 from .model import RepositoryRequest, ServingEntry
+from .same_repository import is_same_repository
 
 
 def find_entries(facts: Facts, repository: RepositoryRequest) -> List[ServingEntry]:

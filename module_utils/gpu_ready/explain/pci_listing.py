@@ -4,7 +4,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..catalog import model as catalog
-from . import pci
+from ..hardware import pci
 from .pci_classes import CLASSES, NUMBERS, UNKNOWN
 
 TEGRA = re.compile(r"^(0bf[01]|0e1[23cd]|0fa[ef]|10e[56]|1ad[0-2]|229[ace]|22d8|22e6|2b00|3400)$")

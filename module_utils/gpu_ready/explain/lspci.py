@@ -9,7 +9,8 @@ import html
 import re
 from typing import Dict, List, Optional, Tuple
 
-from . import pci, pci_kernel, pci_tools
+from ..hardware import pci
+from . import pci_kernel, pci_tools
 from . import pci_listing as pci_reading
 from .pci_classes import CLASS, CLASSES, NVIDIA_NAME, SLOT, UNKNOWN, UNKNOWN_CLASS, split_vendor
 from .pci_listing import PciEntry, PciListing

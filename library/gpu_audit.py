@@ -62,20 +62,15 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 gc.disable()  # the process ends before there is much to collect
 compile_once()
 
-import time
-
-from ..module_utils.gpu_ready.answers.node import CollectedFacts
-from ..module_utils.gpu_ready.base.lease_mark import mark
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.facts import collect, model
+from ..module_utils.gpu_ready.facts.collected import CollectedFacts, collect_answer
 
 ANSWER = CollectedFacts
-ARGUMENT_SPEC = {"settings": {"type": "dict", "default": {}}}
+ARGUMENT_SPEC = {"probes": {"type": "dict", "required": True}}
 
 
 def run(host, params, check):
-    facts = model.to_json(collect.collect(host, params["settings"].get("gpu_ready_treat_as")))
-    return CollectedFacts(facts, mark(host), int(time.time()))
+    return collect_answer(host, params["probes"])
 
 
 def main():

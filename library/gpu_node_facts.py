@@ -52,22 +52,22 @@ ansible_facts:
       sample: {"schema": 1, "driver": {"loaded": {"version": "535.261.03", "flavour": "proprietary"}}}
 """
 
+import gc
+
 from ..module_utils.gpu_ready.base.zip_import import compile_once
 
+gc.disable()  # the process ends before there is much to collect
 compile_once()
 
-from ..module_utils.gpu_ready.answers.node import GpuNodeFacts, NodeFactsAnswer
-from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.facts import collect, public
+from ..module_utils.gpu_ready.facts.collected import CollectedFacts, collect_answer
 
-ANSWER = NodeFactsAnswer
-ARGUMENT_SPEC = {"treat_as": {"type": "str"}}
+ANSWER = CollectedFacts
+ARGUMENT_SPEC = {"probes": {"type": "dict", "required": True}}
 
 
 def run(host, params, check):
-    facts = secret_values.mask_values(public.public_json(collect.collect(host, params["treat_as"])))
-    return NodeFactsAnswer(GpuNodeFacts(facts))
+    return collect_answer(host, params["probes"])
 
 
 def main():

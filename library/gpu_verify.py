@@ -46,6 +46,10 @@ options:
     type: str
     choices: [none, tensorflow, pytorch]
     default: none
+  probes:
+    description: What the host has to look for, given by the control node.
+    type: dict
+    default: {}
   framework_image:
     description: Image of that framework; empty for the project's own, which is several gigabytes large.
     type: str
@@ -132,6 +136,7 @@ from ..module_utils.gpu_ready.answers.verify import VerifyAnswer, VerifyReport
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.facts.probes import Probes
 from ..module_utils.gpu_ready.plan.model import VerifyExpectation
 from ..module_utils.gpu_ready.verify import container as verify_container
 from ..module_utils.gpu_ready.verify import run as verify
@@ -148,6 +153,7 @@ ARGUMENT_SPEC = {
     "framework": {"type": "str", "default": "none", "choices": ["none", "tensorflow", "pytorch"]},
     "framework_image": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 300},
+    "probes": {"type": "dict", "default": {}},
 }
 
 
@@ -165,7 +171,7 @@ def run(host, params, check):
             os.unlink(params["archive"])
     names = ("devices", "timeout", "compute", "framework", "framework_image")
     options = verify.VerifyOptions(image, **{name: params[name] for name in names})
-    done = verify.verify(host, expect, params["digest"], options)
+    done = verify.verify(host, expect, params["digest"], options, records.from_json(Probes, params["probes"]))
     verify.write_record(done.record)
     report, row = VerifyReport(**verify.report_entry(done)), verify.report_row(done)
     if not done.verdict.ok:

@@ -33,13 +33,14 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from gpu_ready.base import files, manifest, manifest_notes, records
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.module import answer_values
+from gpu_ready.facts import collected
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.driver.model import DriverInstallParams
 from gpu_ready.upgrade import journal, model, phases
 
-from tests.unit.hosts import STEPS, T4, carried_out, having, installed
+from tests.unit.hosts import STEPS, T4, as_collected, carried_out, having, installed
 from tests.unit.recorded import RecordedHost
 
 OLD, NEW = "580.95.05", "595.91.07"
@@ -505,10 +506,10 @@ def delete_own_file(path: str) -> None:
     ACTING.host.files.pop(path, None)
 
 
-def collect(host: SimulatedHost, treat_as: str | None = None) -> Facts:
+def collect(host: SimulatedHost, probes: object) -> Facts:
     """Return the facts of a simulated host and keep them: the modules that follow carry out their plan."""
     host.collected = host.facts._replace(upgrade=journal.read(host))
-    return host.collected
+    return as_collected(host.collected)
 
 
 @contextmanager
@@ -525,7 +526,7 @@ def files_in_memory() -> Iterator[None]:
     ]
     # One module runs at a time here, and the lock is a directory of the real machine.
     replaced.append((manifest_notes, "lock_manifest", nullcontext))
-    replaced.append((library("gpu_node_plan"), "collect", types.SimpleNamespace(collect=collect)))
+    replaced.append((collected, "collect", types.SimpleNamespace(collect=collect)))
     before = [(loaded, name, getattr(loaded, name)) for loaded, name, _ in replaced]
     for loaded, name, new in replaced:
         setattr(loaded, name, new)

@@ -23,11 +23,8 @@ class ActionModule(gpu_node_plan.CollectingAction):
         """Return the audit of a host. Raises WrongAnswer, AnsibleActionFail."""
         self.refuse_wrong_values(task_vars)
         self.settings, self.refusals = parse_settings(gpu_node_plan.plain(self._task.args.get("settings") or {}))
+        self.treat_as = self.settings.gpu_ready_treat_as or None
         return self.ask_facts(tmp, task_vars)
-
-    def module_arguments(self) -> dict[str, Any] | None:
-        """Return what the module needs of the settings: how to collect facts."""
-        return {"settings": {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}}
 
     def compute(self, facts: Any) -> dict[str, Any]:
         """Return the audit against the plan for these settings."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The one place where answers of hosts enter the control node: the action plugin of every module that runs on hosts.
 
-meta/runtime.yml (plugin_routing) sends every such module here, except gpu_node_plan and gpu_audit: their own action
+meta/runtime.yml (plugin_routing) sends every such module here, except those that collect facts: their own action
 plugins compute the answer from the facts that are accepted here. A host with an answer that the module cannot give is
 refused, and nothing of the answer is used. Of the others only the values below reach variables, tasks, reports and the
 screen.
@@ -19,6 +19,7 @@ from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action.normal import ActionModule as Normal
 
 from ..module_utils.gpu_ready.base.plain_text import plain_text
+from ..module_utils.gpu_ready.completion.probes import probes_json
 from ..module_utils.gpu_ready.lifecycle.variables import parse_settings, wrong_values
 from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
 from ..plugin_utils.answers import accept, record_of
@@ -170,9 +171,12 @@ class ActionModule(Normal):  # type: ignore[misc]
 
     def module_arguments(self) -> dict[str, Any] | None:
         """Return the arguments that the host gets, None to send the task's own."""
-        if self._task.action.rpartition(".")[2] != "gpu_repository":
-            return None
+        module = self._task.action.rpartition(".")[2]
         given: dict[str, Any] = self._task.args
+        if module == "gpu_verify":
+            return {**given, "probes": probes_json()}
+        if module != "gpu_repository":
+            return None
         named = {repository.get("fingerprint") for repository in given.get("repositories") or []}
         return {**given, "keys": {name: key for name, key in read_keys().items() if name in named}}
 

@@ -18,14 +18,16 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 # The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host: also what the
 # planner imports only for hosts with one of the package managers.
-from ..module_utils.gpu_ready.answers.node import CollectedFacts
 from ..module_utils.gpu_ready.answers.plan import NodePlanAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.base.records import RecordError
 from ..module_utils.gpu_ready.catalog import model as catalog
-from ..module_utils.gpu_ready.facts import form
+from ..module_utils.gpu_ready.completion import form
+from ..module_utils.gpu_ready.completion.complete import complete
+from ..module_utils.gpu_ready.completion.probes import probes_json
 from ..module_utils.gpu_ready.facts import model as facts_model
+from ..module_utils.gpu_ready.facts.collected import CollectedFacts
 from ..module_utils.gpu_ready.lifecycle import decide, options
 from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..module_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
@@ -67,12 +69,12 @@ def plain_lines(text: str) -> str:
     return "\r\n".join(map(plain_text, text.split("\r\n")))
 
 
-def read_facts(value: dict[str, Any]) -> Any:
-    """Return the facts of a host as records. Raises WrongAnswer."""
+def read_facts(value: dict[str, Any], treat_as: str | None = None) -> Any:
+    """Return the facts of a host as records, with what the catalog says of them. Raises WrongAnswer."""
     try:
         facts = facts_model.from_json(answers.clean(value, plain_lines))
         form.check_form(facts)
-        return facts
+        return complete(facts, treat_as)
     except RecordError as error:
         raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
 
@@ -81,6 +83,7 @@ class CollectingAction(gpu_host_module.ActionModule):
     """Asks a host for its facts with the module of the task, and answers with what is computed from them."""
 
     settings: Any = None
+    treat_as: str | None = None
     collected: dict[str, Any] | None = None
     """What the module answered; None until then."""
 
@@ -93,7 +96,7 @@ class CollectingAction(gpu_host_module.ActionModule):
         answer: dict[str, Any] = self.ask_module(tmp, task_vars)
         if self.collected is None:  # the module failed
             return answer
-        facts = read_facts(self.collected["facts"])
+        facts = read_facts(self.collected["facts"], self.treat_as)
         try:
             return {**answer, **self.compute(facts)}
         except GpuReadyError as error:
@@ -103,6 +106,10 @@ class CollectingAction(gpu_host_module.ActionModule):
             what = plain_text(f"{type(error).__name__}: {error}")[:QUOTED]
             module = self._task.action.rpartition(".")[2]
             return gpu_host_module.refuse_host(module, UNPLANNED % what, CHECK_HOST)
+
+    def module_arguments(self) -> dict[str, Any] | None:
+        """Return what the host gets: what it has to look for. No variable of the operator is sent."""
+        return {"probes": probes_json()}
 
     def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Keep the facts, of which nothing but what is computed from them is a result of the task."""
@@ -130,11 +137,8 @@ class ActionModule(CollectingAction):
         refusals += self.wrong_values(task_vars or {})
         if refusals:
             return {"changed": False, "lease": "", **decide.refusal_json(refusals)}
+        self.treat_as = self.settings.gpu_ready_treat_as or None
         return self.ask_facts(tmp, task_vars)
-
-    def module_arguments(self) -> dict[str, Any] | None:
-        """Return what the module needs of the settings: how to collect facts."""
-        return {"gpu_ready_treat_as": self.settings.gpu_ready_treat_as}
 
     def compute(self, facts: Any) -> dict[str, Any]:
         """Return the plan and what goes with it."""

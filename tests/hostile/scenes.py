@@ -15,7 +15,7 @@ from gpu_ready.plan.driver.model import DetectParams, NextKernelParams
 from gpu_ready.plan.model import Step, ToolkitChoice
 from gpu_ready.upgrade import journal
 
-from tests.unit.hosts import KERNEL, T4, bare, carried_out, having
+from tests.unit.hosts import KERNEL, T4, as_collected, bare, carried_out, having
 
 Answers = dict[str, dict[str, Any]]
 OLD, NEW = "580.95.05", "595.91.07"
@@ -73,7 +73,7 @@ def plan(facts: Facts, given: Mapping[str, Any], drains: tuple[str, ...] = ()) -
 
 def from_facts(scene: Scene, facts: Facts) -> Scene:
     """Return a scene with hosts that answer gpu_node_plan with these facts, which is what the campaign attacks in it."""
-    collected = {"changed": False, "facts": model.to_json(facts), "lease": "", "time": 100}
+    collected = {"changed": False, "facts": model.to_json(as_collected(facts)), "lease": "", "time": 100}
     return scene._replace(
         name=f"{scene.name}_facts",
         answers={**scene.answers, "gpu_node_plan": collected},
@@ -344,7 +344,7 @@ def audit(form: str) -> Scene:
     facts = carried_out(bare(T4), decided)
     facts = having(facts, driver={"loaded": ModuleFacts("570.10.01", "open")})
     facts = having(facts, work={"processes": [GpuProcess(7, "python3", "python3 train.py")]})
-    collected = {"changed": False, "facts": model.to_json(facts), "lease": "", "time": 100}
+    collected = {"changed": False, "facts": model.to_json(as_collected(facts)), "lease": "", "time": 100}
     return Scene(
         f"audit_{form}",
         "playbooks/audit.yml",

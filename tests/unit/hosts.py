@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from gpu_ready.base import records, versions
 from gpu_ready.catalog import driver_packages, driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.completion import driver_origin
 from gpu_ready.containers import cdi, driver_volume
 from gpu_ready.containers.containerd import config as containerd_config
 from gpu_ready.containers.containerd import toml
@@ -17,6 +18,9 @@ from gpu_ready.facts.model import (
     GpuFacts,
     KernelFacts,
     ModuleFacts,
+    PackageEvidence,
+    Place,
+    RawFacts,
     RuntimeFacts,
     SecureBootFacts,
     YumFacts,
@@ -264,17 +268,43 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     after["driver"]["origin"] = attributed(everything, after["base"]["distro"], chosen.source)
 
 
-def attributed(packages: dict[str, str], distro: str, source: str) -> str:
-    """Return the origin of driver packages that a source of the catalog has in its repository."""
+def evidence_of(packages: dict[str, str], distro: str, source: str) -> list[PackageEvidence]:
+    """Return what a package manager says of driver packages that a source of the catalog has in its repository."""
     data = catalog.distro(distro)
     entry = driver_sources.source_entry(data, source)
     if entry.get("repository"):
-        place = driver_packages.Place(catalog.repository(entry["repository"])["url"])
+        place = Place(catalog.repository(entry["repository"])["url"])
     else:
-        place = driver_packages.Place("http://mirror.example/os", data["codename"] + "-updates", entry["components"][0])
+        place = Place("http://mirror.example/os", data["codename"] + "-updates", entry["components"][0])
     deciding = driver_packages.deciding_packages(packages) or sorted(packages)
-    found = [driver_packages.PackageEvidence(name, packages[name], [place]) for name in deciding]
-    return driver_packages.source_of_publisher(driver_packages.find_origin(found, packages, data).publisher)
+    return [PackageEvidence(name, packages[name], [place]) for name in deciding]
+
+
+def attributed(packages: dict[str, str], distro: str, source: str) -> str:
+    """Return the origin of driver packages that a source of the catalog has in its repository."""
+    found = evidence_of(packages, distro, source)
+    data = catalog.distro(distro)
+    return driver_packages.source_of_publisher(driver_origin.find_origin(found, packages, data).publisher)
+
+
+def as_collected(facts: Facts) -> Facts:
+    """Return what a host with these facts answers, from which completion makes them again."""
+    system, driver, distro = facts.base.os, facts.driver, facts.base.distro
+    values = {
+        "ID": system.id, "VERSION_ID": system.version_id, "ID_LIKE": " ".join(system.id_like), "PRETTY_NAME": system.pretty,
+        "VERSION_CODENAME": system.version_codename, "VARIANT_ID": system.variant_id, "PLATFORM_ID": system.platform_id,
+    }  # fmt: skip
+    tools = ["update-initramfs", "dracut"] if facts.base.initramfs else []
+    known = distro and driver.packages and driver.origin in catalog.distro(distro)["driver_sources"]
+    by_packages = known and driver.origin != driver_sources.RUNFILE
+    return facts._replace(
+        driver=driver._replace(origin=None if by_packages else driver.origin),
+        raw=RawFacts(
+            os_release="".join(f'{name}="{value}"\n' for name, value in values.items() if value),
+            initramfs_tools=tools,
+            driver=evidence_of(driver.packages, distro or "", driver.origin or "") if by_packages else [],
+        ),
+    )
 
 
 def _hold(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:

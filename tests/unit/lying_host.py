@@ -21,7 +21,7 @@ from gpu_ready.plan import compose
 from tests import packed_modules
 from tests.hostile.limits import give_plans, project_tree
 from tests.hostile.processes import end_programs
-from tests.unit.hosts import T4, bare, carried_out
+from tests.unit.hosts import T4, as_collected, bare, carried_out
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent
@@ -54,7 +54,7 @@ gpu_node_plan is the plan: for runs with ``given_plans``."""
 
 def collected(facts: model.Facts) -> dict[str, Any]:
     """What gpu_node_plan really answers on a host with these facts."""
-    return {"facts": model.to_json(facts), "lease": "", "time": 1_800_000_000}
+    return {"facts": model.to_json(as_collected(facts)), "lease": "", "time": 1_800_000_000}
 
 
 def ready_facts() -> model.Facts:

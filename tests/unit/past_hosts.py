@@ -16,7 +16,9 @@ if __name__ == "__main__":
 from gpu_ready.base.host import Result
 from gpu_ready.catalog import driver_packages
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect, driver_origin
+from gpu_ready.completion import complete
+from gpu_ready.completion.probes import make_probes
+from gpu_ready.facts import driver_origin
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import audit
@@ -659,12 +661,9 @@ def recorded(past: Past) -> RecordedHost:
         stanza = "Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n"
         files["/var/lib/dpkg/status"] = "\n".join(stanza % pair for pair in sorted(packages.items()))
         files["/etc/apt/sources.list"] = "deb http://deb.example/os suite main contrib non-free restricted multiverse\n"
-        data = catalog.distro(past.system.replace("pop", "ubuntu"))
-        named = (
-            driver_origin.companion_names(data, driver_origin.deciding_versions(dict(past.packages)))
-            if past.packages
-            else []
-        )
+        probes = make_probes()
+        deciding = driver_origin.deciding_versions(probes, dict(past.packages))
+        named = driver_origin.companion_names(probes.companions, deciding) if past.packages else []
         asked = sorted({*driver_packages.deciding_packages(past.packages), *named})
         programs["apt-cache", "policy", *asked] = Result(0, policy(past, asked), "")
     return RecordedHost(files={**files, **past.files}, programs=programs)
@@ -757,7 +756,7 @@ def shorten(line: str, packages: set[str]) -> str:
 def text(name: str) -> str:
     """Return the golden file of a past."""
     past = PASTS[name]
-    facts = collect.collect(recorded(past))
+    facts = complete.collect_facts(recorded(past))
     state = facts.driver
     shown = {"system": catalog.distro(facts.base.distro or "")["pretty"], "gpus": compose.gpus_text(facts.base)}
     shown["on disk"] = f"{state.on_disk.version} {state.on_disk.flavour}" if state.on_disk else "nothing"
@@ -780,7 +779,7 @@ def text(name: str) -> str:
 
 def audit_block(past: Past) -> list[str]:
     """Return the audit against the default variables: the state, and each check that is not fine."""
-    facts = collect.collect(recorded(past))
+    facts = complete.collect_facts(recorded(past))
     answer: dict[str, Any] = audit.answer_json(facts, plan_audited(facts, parse_settings({}).settings, []))
     lines = ["", "## audit", answer["state"], *(f"  {line}" for line in answer["why"] if answer["state"] == "refused")]
     for one in answer["checks"]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from gpu_ready.facts import collect
+from gpu_ready.completion import complete
 from gpu_ready.facts.model import BlockedModule, Facts
 from gpu_ready.lifecycle import audit, variables
 from gpu_ready.plan import compose, verification
@@ -33,7 +33,7 @@ TARGET = "/etc/systemd/system/multi-user.target.d/nodes.conf"
 
 
 def blocked(files: dict[str, str], **more: Any) -> BlockedModule | None:
-    return collect.collect(p40(files={**ALIASES, **files}, **more)).driver.blocked
+    return complete.collect_facts(p40(files={**ALIASES, **files}, **more)).driver.blocked
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ OF_DISTRIBUTIONS = (
 @pytest.mark.parametrize("line", OF_DISTRIBUTIONS)
 def test_a_host_without_such_a_line_has_no_list_of_modules_read(line: str) -> None:
     host = p40(files={**ALIASES, CONF: line + "\n", **INSTALLED})
-    assert collect.collect(host).driver.blocked is None
+    assert complete.collect_facts(host).driver.blocked is None
     assert f"/lib/modules/{KERNEL}/modules.softdep" not in host.opened and not {*ALIASES} & {*host.opened}
 
 

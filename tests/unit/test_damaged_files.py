@@ -10,13 +10,13 @@ import pytest
 from gpu_ready.base import manifest, pending
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
+from gpu_ready.completion import complete
 from gpu_ready.containers import cdi, docker, engine
 from gpu_ready.cuda import toolkit
 from gpu_ready.cuda.cudnn import model as cudnn
 from gpu_ready.cuda.cudnn import redist_manifest
 from gpu_ready.drain import journal as drain
 from gpu_ready.drain import kubernetes
-from gpu_ready.facts import collect
 from gpu_ready.lifecycle import uninstall
 from gpu_ready.lifecycle.removal.context import Removal
 from gpu_ready.packaging import dpkg_status, rpm
@@ -106,14 +106,14 @@ def answers(call: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(("path", "damage"), sampled(itertools.product(FILES, DAMAGES), 4))
 def test_facts_and_plan_of_a_host_with_a_damaged_file(path: str, damage: str) -> None:
-    answers(lambda: compose.plan(collect.collect(p40(files={**ENGINE, path: DAMAGES[damage]})), settings()))
+    answers(lambda: compose.plan(complete.collect_facts(p40(files={**ENGINE, path: DAMAGES[damage]})), settings()))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", ["rebuild-pending", "services-stopped.json", "manifest.json", "upgrade.json"])
 def test_a_damaged_record_of_unfinished_work_is_refused_and_named(name: str, damage: str) -> None:
     with pytest.raises(GpuReadyError, match=rf"{name}.*(delete|[Mm]ove|Restore|Use the release)"):
-        collect.collect(p40(files={**ENGINE, STATE + name: DAMAGES[damage]}))
+        complete.collect_facts(p40(files={**ENGINE, STATE + name: DAMAGES[damage]}))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -126,7 +126,7 @@ def test_a_damaged_record_of_an_installation_is_that_of_an_interrupted_one(damag
         STATE + "cuda/12.9.json": DAMAGES[damage],
         STATE + "cudnn/12.9.json": DAMAGES[damage],
     }
-    facts = collect.collect(p40(files=files))
+    facts = complete.collect_facts(p40(files=files))
     assert [one.cut_off for one in facts.cuda.toolkits] == [True]
     assert facts.cudnn["12.9"].recorded
     assert not facts.cudnn["12.9"].complete
@@ -140,10 +140,10 @@ def test_facts_and_plan_of_a_host_with_rpms_and_a_damaged_file(path: str, damage
         files={**ENGINE, "/etc/os-release": system, path: DAMAGES[damage]},
         programs={tuple(rpm.QUERY): Result(0, rows, "")},
     )
-    answers(lambda: compose.plan(collect.collect(host), settings()))
+    answers(lambda: compose.plan(complete.collect_facts(host), settings()))
     if path == rpm.PENDING:
         with pytest.raises(GpuReadyError, match=r"packages-pending\.json.*delete it"):
-            collect.collect(host)
+            complete.collect_facts(host)
 
 
 class Socket(RecordedHost):
@@ -172,7 +172,7 @@ ODD = [
 def test_facts_and_plan_of_a_host_whose_docker_answers_something_else(text: str, given: dict[str, str]) -> None:
     files = {**ENGINE, "/etc/os-release": DEBIAN, **{socket: "" for socket in docker.SOCKETS}}
     host = Socket(text, given, files=files)
-    answers(lambda: compose.plan(collect.collect(host), settings()))
+    answers(lambda: compose.plan(complete.collect_facts(host), settings()))
 
 
 IMAGE_LINES = [

@@ -9,9 +9,9 @@ from gpu_ready.base.host import Host
 from gpu_ready.catalog import data as catalog_data
 from gpu_ready.catalog import driver_packages
 from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.driver_packages import DriverOrigin, PackageEvidence, Place
+from gpu_ready.completion.driver_origin import DriverOrigin, find_origin
 from gpu_ready.facts import apt, rpm
-from gpu_ready.facts.model import YumFacts
+from gpu_ready.facts.model import PackageEvidence, Place, YumFacts
 from gpu_ready.packaging import rpm_history
 
 from tests.unit.real_programs import RPM, need_programs
@@ -61,7 +61,7 @@ def origin(
     distro: str, version: str, name: str = "libnvidia-compute-580", *others: str, **more: object
 ) -> DriverOrigin:
     found = PackageEvidence(name, version)._replace(**more)  # type: ignore[arg-type]
-    return driver_packages.find_origin([found], [name, *others], DATA[distro])
+    return find_origin([found], [name, *others], DATA[distro])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from gpu_ready.base import pending, records
 from gpu_ready.base.host import Host, Result
-from gpu_ready.facts import apt, base, collect, driver, model, public
+from gpu_ready.completion import complete
+from gpu_ready.facts import apt, base, driver, model, public
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, OtherModule, PackageFacts, SecureBootFacts
 from gpu_ready.hardware import pci
@@ -64,7 +65,7 @@ def p40(**more: Any) -> RecordedHost:
 
 
 def test_a_bare_debian_12_host_with_two_p40() -> None:
-    facts = collect.collect(p40())
+    facts = complete.collect_facts(p40())
     seen = facts.base
     assert (seen.distro, seen.boot_id, seen.kernel.running) == ("debian12", "b0", KERNEL)
     assert seen.kernel.headers == {KERNEL: False}
@@ -73,8 +74,8 @@ def test_a_bare_debian_12_host_with_two_p40() -> None:
 
 
 def test_a_host_that_boots_an_image_is_recognised() -> None:
-    assert collect.collect(p40()).base.image is False
-    assert collect.collect(p40(files={"/run/ostree-booted": ""})).base.image is True
+    assert complete.collect_facts(p40()).base.image is False
+    assert complete.collect_facts(p40(files={"/run/ostree-booted": ""})).base.image is True
 
 
 def test_mig_instances_are_read_from_the_drivers_capabilities() -> None:
@@ -82,15 +83,15 @@ def test_mig_instances_are_read_from_the_drivers_capabilities() -> None:
     loaded = {"/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  x\n"}
     root = "/proc/driver/nvidia/capabilities/"
     whole = [root + "gpu0/mig", root + "mig"]
-    assert collect.collect(p40(files=loaded, directories=whole)).driver.mig_instances == []
+    assert complete.collect_facts(p40(files=loaded, directories=whole)).driver.mig_instances == []
     parts = {root + "gpu1/mig/gi1/access": "", root + "gpu1/mig/gi1/ci0/access": "", root + "gpu1/mig/gi2/access": ""}
-    seen = collect.collect(p40(files=loaded | parts | {root + "mig/config": ""}, directories=whole))
+    seen = complete.collect_facts(p40(files=loaded | parts | {root + "mig/config": ""}, directories=whole))
     assert seen.driver.mig_instances == ["gpu1/gi1", "gpu1/gi2"]
 
 
 def test_other_functions_than_gpus_do_not_count() -> None:
     files = function("0000:3b:00.1", "10ef", "040300")[0] | function("0000:05:00.0", "22a3", "068000")[0]
-    seen = collect.collect(p40(files=files)).base
+    seen = complete.collect_facts(p40(files=files)).base
     assert len(seen.gpus) == 2
     assert [switch.address for switch in seen.nvswitches] == ["0000:05:00.0"]
     assert [other.address for other in seen.other_functions] == ["0000:3b:00.1"]
@@ -211,7 +212,7 @@ def test_modules_of_others_that_dkms_builds_by_itself(
 ) -> None:
     host = p40(files={DKMS + path: text for path, text in files.items()})
     host.links.update({DKMS + path: target for path, target in links.items()})
-    assert collect.collect(host).driver.other_modules == expected
+    assert complete.collect_facts(host).driver.other_modules == expected
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_modules_of_others_that_dkms_builds_by_itself(
 def test_the_module_is_found_in_every_directory(place: str) -> None:
     path = f"/lib/modules/{KERNEL}/{place}"
     host = p40(files={path: "ELF"}, programs={("modinfo", path): Result(0, PROPRIETARY, "")})
-    disk = collect.collect(host).driver.on_disk
+    disk = complete.collect_facts(host).driver.on_disk
     assert disk and (disk.path, disk.version, disk.flavour) == (path, "535.261.03", "proprietary")
 
 
@@ -242,7 +243,7 @@ def test_an_empty_module_after_a_power_cut_is_none(main: str, companion: str, ou
     directory = f"/lib/modules/{KERNEL}/updates/dkms/"
     files = {directory + "nvidia.ko": main, directory + "nvidia-uvm.ko": companion}
     host = p40(files=files, programs={("modinfo", directory + "nvidia.ko"): Result(0, output, "")})
-    assert collect.collect(host).driver.on_disk is None
+    assert complete.collect_facts(host).driver.on_disk is None
 
 
 def test_other_modules_are_not_the_driver() -> None:
@@ -265,7 +266,7 @@ def test_loaded_module_and_user_space_are_separate_facts() -> None:
             library + "libnvidia-ml.so.535.261.03": "",
         }
     )
-    seen = collect.collect(host).driver
+    seen = complete.collect_facts(host).driver
     assert seen.loaded == ModuleFacts("535.104.05", "proprietary")
     assert seen.userspace == ["535.261.03"]
     assert seen.busy is True
@@ -277,7 +278,7 @@ def test_loaded_module_and_user_space_are_separate_facts() -> None:
 )
 def test_user_space_is_found_in_every_directory(directory: str) -> None:
     host = p40(files={directory + "libnvidia-ml.so.390.157": ""})
-    assert collect.collect(host).driver.userspace == ["390.157"]
+    assert complete.collect_facts(host).driver.userspace == ["390.157"]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +296,7 @@ def test_a_driver_from_outside_counts_only_without_a_kernel_of_the_host(
     )
     if not own_kernel:
         del host.files[f"/lib/modules/{KERNEL}/kernel/fs/x.ko"]
-    facts = collect.collect(host)
+    facts = complete.collect_facts(host)
     assert (facts.base.managed_by, facts.driver.userspace) == (managed, userspace)
     assert (facts.driver.on_disk.version if facts.driver.on_disk else None) == on_disk
 
@@ -303,17 +304,17 @@ def test_a_driver_from_outside_counts_only_without_a_kernel_of_the_host(
 def test_without_a_loaded_driver_a_system_without_kernel_modules_is_nobody_elses() -> None:
     host = p40()
     del host.files[f"/lib/modules/{KERNEL}/kernel/fs/x.ko"]
-    assert collect.collect(host).base.managed_by is None
+    assert complete.collect_facts(host).base.managed_by is None
 
 
 def test_secure_boot_and_the_enrolled_key() -> None:
     key = b"DER of the key"
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: key}
     row = SecureBootFacts(on=True, key=base.DKMS_KEY, certificate=base.DKMS_KEY)
-    assert base.secure_boot(p40(files=files)) == row
+    assert complete.collect_facts(p40(files=files)).base.secure_boot == row
     files[base.SHIM_KEYS] = b"\x06\0\0\0list" + key
-    assert base.secure_boot(p40(files=files)).enrolled is True
-    assert base.secure_boot(p40()).on is False
+    assert complete.collect_facts(p40(files=files)).base.secure_boot.enrolled is True
+    assert complete.collect_facts(p40()).base.secure_boot.on is False
 
 
 EFI_WITHOUT_VARIABLES = {"/sys/firmware/efi/fw_platform_size": "64\n"}
@@ -341,7 +342,7 @@ UNLOCKED, LOCKED = "[none] integrity confidentiality\n", "none [integrity] confi
     ],
 )
 def test_what_makes_the_kernel_load_signed_modules_only(files: dict[str, str | bytes], by: str) -> None:
-    found = base.secure_boot(p40(files=dict(files)))
+    found = complete.collect_facts(p40(files=dict(files))).base.secure_boot
     assert (found.on, found.by) == (bool(by), by or "firmware")
 
 
@@ -352,7 +353,7 @@ def test_what_makes_the_kernel_load_signed_modules_only(files: dict[str, str | b
 def test_a_key_in_the_firmwares_own_database_counts_where_the_kernel_asks_it(system: str, enrolled: bool) -> None:
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", base.DKMS_KEY: "DER", base.UBUNTU_KEY: "DER"}
     files |= {base.FIRMWARE_KEYS: b"\x27\0\0\0list DER", "/etc/os-release": system + "\n"}
-    assert base.secure_boot(p40(files=files)).enrolled is enrolled
+    assert complete.collect_facts(p40(files=files)).base.secure_boot.enrolled is enrolled
 
 
 @pytest.mark.parametrize(
@@ -374,7 +375,7 @@ def test_certificate_that_dkms_signs_with(system: str, text: str, certificate: s
     files |= {path: path for path in (base.DKMS_KEY, base.UBUNTU_KEY, "/site.der")}
     files |= {"/etc/dkms/framework.conf": text + "\n", base.SHIM_KEYS: b"\x06\0\0\0 " + certificate.encode()}
     row = SecureBootFacts(on=True, key=certificate, certificate=certificate, enrolled=True)
-    assert base.secure_boot(p40(files=files)) == row
+    assert complete.collect_facts(p40(files=files)).base.secure_boot == row
 
 
 PEM = "text before\n-----BEGIN CERTIFICATE-----\nREVSIG9mIHRo\nZSBzaXRl\n-----END CERTIFICATE-----\n"
@@ -393,10 +394,10 @@ def test_a_configured_key_of_the_site_is_the_one_that_counts(text: str) -> None:
         "/etc/pki/site-mok.pem": text,
     }
     path = "/etc/pki/site-mok.pem"
-    assert base.secure_boot(p40(files=files)) == SecureBootFacts(True, path, path, enrolled=True)
+    assert complete.collect_facts(p40(files=files)).base.secure_boot == SecureBootFacts(True, path, path, enrolled=True)
     del files[path]
     # DKMS creates a configured key that does not exist.
-    assert base.secure_boot(p40(files=files)) == SecureBootFacts(True, None, path)
+    assert complete.collect_facts(p40(files=files)).base.secure_boot == SecureBootFacts(True, None, path)
 
 
 def test_keys_beyond_the_size_of_a_firmware_variable_are_found() -> None:
@@ -404,13 +405,13 @@ def test_keys_beyond_the_size_of_a_firmware_variable_are_found() -> None:
     files = {base.SECURE_BOOT: b"\x06\0\0\0\x01", "/var/lib/dkms/mok.pub": "DER of DKMS"}
     files[base.SHIM_KEYS] = b"\x06\0\0\0list"
     files["/sys/firmware/efi/mok-variables/MokListRT"] = b"list DER of DKMS"
-    assert base.secure_boot(p40(files=files)).enrolled is True
+    assert complete.collect_facts(p40(files=files)).base.secure_boot.enrolled is True
 
 
 def test_nouveau_loaded_bound_and_blacklisted() -> None:
     files, links = function("0000:3b:00.0", "1b38", "030200", driver="../../../../bus/pci/drivers/nouveau")
     files |= {"/sys/module/nouveau/refcnt": "1", "/etc/modprobe.d/x.conf": "# no\nblacklist nouveau\n"}
-    seen = collect.collect(p40(files=files, links=links)).base.nouveau
+    seen = complete.collect_facts(p40(files=files, links=links)).base.nouveau
     assert seen == NouveauFacts("nouveau", loaded=True, bound=["0000:3b:00.0"], blacklisted=True)
 
 
@@ -421,20 +422,20 @@ def test_the_kernels_other_driver_counts_like_nouveau(line: str, kept: bool) -> 
     """nova_core drives Turing and newer where a kernel has it (Fedora 44); the directory of its driver is "NovaCore"."""
     files, links = function("0000:3b:00.0", "2330", "030200", driver="../../../../bus/pci/drivers/NovaCore")
     files |= {"/sys/module/nova_core/refcnt": "1", "/etc/modprobe.d/x.conf": "blacklist nouveau\n" + line}
-    seen = collect.collect(p40(files=files, links=links)).base.nouveau
+    seen = complete.collect_facts(p40(files=files, links=links)).base.nouveau
     assert seen == NouveauFacts("nova_core", loaded=True, bound=["0000:3b:00.0"], blacklisted=kept)
 
 
 def test_a_kernel_with_the_other_driver_needs_its_blacklist_beforehand() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n"}
     module = f"/lib/modules/{KERNEL}/kernel/drivers/gpu/nova-core/nova_core.ko.xz"
-    assert collect.collect(p40(files=files)).base.nouveau.blacklisted is True
-    assert collect.collect(p40(files=files | {module: ""})).base.nouveau.blacklisted is False
+    assert complete.collect_facts(p40(files=files)).base.nouveau.blacklisted is True
+    assert complete.collect_facts(p40(files=files | {module: ""})).base.nouveau.blacklisted is False
 
 
 def test_a_blacklist_missing_in_the_initial_ram_disk_does_not_count() -> None:
     files = {"/etc/modprobe.d/x.conf": "blacklist nouveau\n", pending.PATH: '["update-initramfs", "-u"]\n'}
-    assert collect.collect(p40(files=files)).base.nouveau.blacklisted is False
+    assert complete.collect_facts(p40(files=files)).base.nouveau.blacklisted is False
 
 
 @pytest.mark.parametrize(
@@ -457,14 +458,14 @@ def test_the_processes_on_the_device_are_named() -> None:
 def test_collecting_starts_no_program_on_a_bare_host_and_is_quick() -> None:
     host = p40()
     start = time.process_time()
-    collect.collect(host)
+    complete.collect_facts(host)
     assert host.asked == []
     assert time.process_time() - start < 1
 
 
 def test_public_facts_have_nothing_private() -> None:
     shown = public.public_json(
-        collect.collect(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'}))
+        complete.collect_facts(p40(files={"/etc/docker/daemon.json": '{"proxies": {"http-proxy": "u:p@h"}}'}))
     )
     assert "u:p@h" not in repr(shown)
     assert "apt" not in shown
@@ -472,7 +473,7 @@ def test_public_facts_have_nothing_private() -> None:
 
 def test_a_virtual_function_is_no_gpu() -> None:
     files, links = function("0000:3b:00.4", "20b2", "030200", physfn="../0000:3b:00.0")
-    seen = collect.collect(p40(files=files, links=links)).base
+    seen = complete.collect_facts(p40(files=files, links=links)).base
     assert [gpu.address for gpu in seen.gpus] == ["0000:3b:00.0", "0000:af:00.0"]
     assert [other.what for other in seen.other_functions] == ["virtual_function"]
 
@@ -533,7 +534,7 @@ def test_the_data_of_adapters_is_read_only_where_a_gpu_may_have_nvlink_5(device:
     files = {"/etc/os-release": DEBIAN, vpd: "SW_MNG", **function("0000:3b:00.0", device, "030200")[0]}
     files |= {bridge + "vendor": "0x15b3\n", bridge + "device": "0x1021\n", bridge + "class": "0x020700\n"}
     host = RecordedHost(files=files)
-    switches = base.collect(host).nvswitches
+    switches = complete.collect_facts(host).base.nvswitches
     assert ([one.address for one in switches], vpd in host.opened) == (["0000:05:00.0"] if read else [], read)
 
 
@@ -541,7 +542,7 @@ def test_the_data_of_adapters_is_read_only_where_a_gpu_may_have_nvlink_5(device:
 
 
 def test_facts_survive_json() -> None:
-    facts = collect.collect(p40())
+    facts = complete.collect_facts(p40())
     recorded = json.loads(json.dumps(model.to_json(facts)))
     assert recorded["schema"] == model.SCHEMA
     assert model.from_json(recorded) == facts
@@ -558,6 +559,6 @@ def test_facts_survive_json() -> None:
     ],
 )
 def test_recorded_facts_of_another_form_are_refused(change: dict[str, Any], message: str) -> None:
-    recorded = json.loads(json.dumps(model.to_json(collect.collect(p40()))))
+    recorded = json.loads(json.dumps(model.to_json(complete.collect_facts(p40()))))
     with pytest.raises(records.RecordError, match=message):
         model.from_json(recorded | change)

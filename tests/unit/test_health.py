@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from gpu_ready.base.host import Result
+from gpu_ready.completion import complete
+from gpu_ready.completion.probes import make_probes
 from gpu_ready.diagnostics import xid
-from gpu_ready.facts import base, collect
+from gpu_ready.facts import collect
 from gpu_ready.facts import health as collector
 from gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
 from gpu_ready.hardware import pci
@@ -407,7 +409,7 @@ def test_the_record_of_a_verification_without_these_fields_is_read() -> None:
 def test_whether_a_gpu_answers_is_a_fact_of_it(space: bytes, silent: bool) -> None:
     texts: dict[str, str | bytes] = {"vendor": "0x10de\n", "device": "0x1eb8\n", "class": "0x030200\n", "config": space}
     host = RecordedHost(files={f"{GPU}/{name}": text for name, text in texts.items()})
-    (gpu,) = base.collect(host).gpus
+    (gpu,) = complete.collect_facts(host).base.gpus
     assert (gpu.address, gpu.silent) == (FIRST, silent)
 
 
@@ -425,10 +427,10 @@ def test_a_good_verification_records_up_to_where_it_has_read_the_log(
     facts = ready()
     assert facts.verified is not None
     facts = facts._replace(verified=facts.verified._replace(logged=before))
-    monkeypatch.setattr(collect, "collect", lambda host: facts)
+    monkeypatch.setattr(collect, "collect", lambda host, probes: facts)
     monkeypatch.setattr(run, "judge_evidence", lambda evidence: verdict.Verdict(ok, []))
     host = RecordedHost(programs={("dmesg",): Result(0, log, "")})
-    done = run.verify(host, VerifyExpectation(), "digest", run.VerifyOptions("image", compute=False))
+    done = run.verify(host, VerifyExpectation(), "digest", run.VerifyOptions("image", compute=False), make_probes())
     assert (done.record.logged, done.record.persistent) == (after, 2)
     rebooted = having(facts, base={"boot_id": "b1"})
     assert run.logged_before(rebooted.verified, rebooted.base.boot_id) == 0.0

@@ -23,6 +23,7 @@ ORDER = (
     "report",
     "upgrade",
     "facts",
+    "completion",
     "plan",
     "cluster",
     "drain",

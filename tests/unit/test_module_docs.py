@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.answers.audit import AuditAnswer
+from gpu_ready.answers.node import NodeFactsAnswer
 from gpu_ready.answers.plan import NodePlanAnswer
+from gpu_ready.lifecycle import options
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "library").glob("*.py"))
@@ -53,11 +55,19 @@ def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
     return dict(seen[0]["argument_spec"])
 
 
+OF_TASKS: dict[str, dict[str, Any]] = {
+    "gpu_node_plan": options.ARGUMENT_SPEC,
+    "gpu_node_facts": {"treat_as": {"type": "str"}},
+    "gpu_audit": {"settings": {"type": "dict", "default": {}}},
+}
+"""Options of tasks whose modules get other ones from their action plugins: what to look for."""
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_documentation_equals_the_argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = constants(path)
     documented = yaml_load(texts["DOCUMENTATION"]).get("options") or {}
-    spec = argument_spec(path, monkeypatch)
+    spec = OF_TASKS.get(path.stem) or argument_spec(path, monkeypatch)
     assert set(documented) == set(spec)
     for name, option in spec.items():
         if option.get("type", "str") != "raw":
@@ -80,7 +90,7 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
     yaml_load(texts["RETURN"])
 
 
-FROM_FACTS = {"gpu_node_plan": NodePlanAnswer, "gpu_audit": AuditAnswer}
+FROM_FACTS = {"gpu_node_plan": NodePlanAnswer, "gpu_audit": AuditAnswer, "gpu_node_facts": NodeFactsAnswer}
 """Modules whose task answers what the control node computes from what the module answers."""
 OF_EVERY_MODULE = {"changed", "diff", "msg", "warnings"}
 OF_FAILURES = {"another_run", "last_step_running"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect as facts_collect
+from gpu_ready.completion import complete
 from gpu_ready.facts import monitoring as facts_monitoring
 from gpu_ready.facts import work
 from gpu_ready.facts.model import Facts, ManifestFacts, MonitoringFacts
@@ -173,7 +173,7 @@ def test_a_node_exporter_or_another_listener_on_its_port_is_recognised(recorded:
 
 
 def test_all_facts_of_a_host_have_it() -> None:
-    assert facts_collect.collect(RecordedHost({"/proc/77/comm": "node_exporter\n", **ROOTS})).monitoring.exporter_runs
+    assert complete.collect_facts(RecordedHost({"/proc/77/comm": "node_exporter\n", **ROOTS})).monitoring.exporter_runs
 
 
 def test_the_directory_is_the_one_that_the_facts_find_after_the_installation() -> None:

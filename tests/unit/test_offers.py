@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import collect
+from gpu_ready.completion import complete
 from gpu_ready.facts.model import Facts, ImexFacts
 from gpu_ready.plan.driver import offers
 from gpu_ready.plan.model import DriverChoice
@@ -23,7 +23,7 @@ CUDA = "https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64"
 
 
 def adopted(past: str, **driver: Any) -> Facts:
-    return having(collect.collect(past_hosts.recorded(past_hosts.PASTS[past])), driver=driver)
+    return having(complete.collect_facts(past_hosts.recorded(past_hosts.PASTS[past])), driver=driver)
 
 
 def offered(facts: Facts, satisfied: bool = True) -> bool:

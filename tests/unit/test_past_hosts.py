@@ -4,9 +4,11 @@ import json
 
 import pytest
 from gpu_ready.catalog import model as catalog
+from gpu_ready.completion import complete
+from gpu_ready.completion.probes import make_probes
 from gpu_ready.facts import collect, driver_origin, verified
 from gpu_ready.facts.base import KERNEL_OUTSIDE
-from gpu_ready.facts.model import VerifiedFacts
+from gpu_ready.facts.model import Facts, PackageEvidence, VerifiedFacts
 from gpu_ready.plan.driver.model import DriverInstallParams, RemovePackagesParams
 
 from tests.unit import past_hosts
@@ -29,7 +31,7 @@ def test_every_golden_file_is_of_a_past() -> None:
 @each
 def test_only_packages_of_the_driver_are_removed_whatever_is_asked(name: str) -> None:
     past = PASTS[name]
-    facts = collect.collect(past_hosts.recorded(past))
+    facts = complete.collect_facts(past_hosts.recorded(past))
     requests = [{"nvidia_driver_source": source} for source in ("auto", "distro", "cuda_repo", "runfile")]
     for request in [*requests, *past.requests]:
         for step in decide(facts, **request, nvidia_driver_replace_foreign=True).steps:
@@ -45,7 +47,7 @@ PINS = {"nvidia-driver-pinning-580"}
 
 @each
 def test_an_adopted_driver_is_neither_installed_nor_reloaded(name: str) -> None:
-    facts = collect.collect(past_hosts.recorded(PASTS[name]))
+    facts = complete.collect_facts(past_hosts.recorded(PASTS[name]))
     decided = decide(facts)
     chosen, state = decided.choices.driver, facts.driver
     if decided.refusals or chosen is None or not chosen.satisfied or state.loaded != state.on_disk:
@@ -57,54 +59,66 @@ def test_an_adopted_driver_is_neither_installed_nor_reloaded(name: str) -> None:
 def test_a_host_without_driver_packages_is_not_asked_for_their_origin() -> None:
     for name in ("bare-ubuntu", "base-command-manager"):
         host = past_hosts.recorded(PASTS[name])
-        collect.collect(host)
+        complete.collect_facts(host)
         assert not [argv for argv in host.asked if argv[0] == "apt-cache" or argv[:2] == ("rpm", "-q")]
 
 
 def test_a_host_with_a_driver_is_asked_once() -> None:
     host = past_hosts.recorded(PASTS["ubuntu-drivers-desktop"])
-    collect.collect(host)
+    complete.collect_facts(host)
     (argv,) = [argv for argv in host.asked if argv[0] == "apt-cache"]
     assert argv[:3] == ("apt-cache", "policy", "libnvidia-compute-580")
     assert {"nvidia-persistenced", "nvidia-compute-utils-580-server", "nvidia-fabricmanager-580"} <= {*argv[3:]}
+
+
+def verified_with(raw: Facts) -> VerifiedFacts:
+    """Return the record of a verification that found these facts."""
+    return VerifiedFacts(
+        True, evidence=raw.raw.driver, companions=raw.driver.companions,
+        origin_of=driver_origin.deciding_versions(make_probes(), raw.driver.packages),
+        sources=driver_origin.sources_digest(raw.apt.sources or raw.yum.sources),
+    )  # fmt: skip
+
+
+def test_evidence_that_names_no_publisher_is_asked_for_again() -> None:
+    """Its repository was removed, or apt's lists were empty."""
+    host = past_hosts.recorded(PASTS["cuda-repository-removed"])
+    facts = collect.collect(host, make_probes())
+    host.files[verified.PATH] = json.dumps(verified.to_json(verified_with(facts)))
+    host.asked.clear()
+    assert collect.collect(host, make_probes()).raw.driver == facts.raw.driver
+    assert [argv for argv in host.asked if argv[0] == "apt-cache"]
 
 
 @pytest.mark.parametrize("name", ["ubuntu-drivers-desktop", "rpmfusion", "cuda-local-repository"])
 def test_a_verified_host_is_not_asked_again_until_its_packages_change(name: str) -> None:
     """A host in the desired state pays nothing: apt-cache takes seconds where its cache is switched off."""
     host = past_hosts.recorded(PASTS[name])
-    facts = collect.collect(host)
-    first = facts.driver
-    record = VerifiedFacts(
-        True, origin=first.origin, repository=first.repository, companions=first.companions,
-        origin_of=driver_origin.deciding_versions(first.packages),
-        sources=driver_origin.sources_digest(facts.apt.sources or facts.yum.sources),
-    )  # fmt: skip
+    raw, first = collect.collect(host, make_probes()), complete.collect_facts(host).driver
+    record = verified_with(raw)
     host.files[verified.PATH] = json.dumps(verified.to_json(record))
     host.asked.clear()
-    assert collect.collect(host).driver == first
+    assert complete.collect_facts(host).driver == first
     assert not [argv for argv in host.asked if argv[0] == "apt-cache" or argv[:2] == ("rpm", "-q")]
-    packages = record._replace(origin_of={one: "1" for one in record.origin_of}, origin="elrepo")
-    sources = record._replace(sources="0123456789abcdef", origin="elrepo")
+    wrong = [PackageEvidence("nvidia-x11-drv-libs", "1", vendor="elrepo")]
+    packages = record._replace(origin_of={one: "1" for one in record.origin_of}, evidence=wrong)
+    sources = record._replace(sources="0123456789abcdef", evidence=wrong)
     for other in (packages, sources):
         host.files[verified.PATH] = json.dumps(verified.to_json(other))
-        assert collect.collect(host).driver == first
+        assert complete.collect_facts(host).driver == first
 
 
 def test_a_verified_host_is_asked_again_after_a_repository_was_enabled() -> None:
     """That is the remedy of a service that no source offered."""
-    host = past_hosts.recorded(PASTS["cuda-repository-removed"])
-    facts = collect.collect(host)
-    digest = driver_origin.sources_digest(facts.apt.sources)
-    record = VerifiedFacts(
-        True, origin=facts.driver.origin, companions=facts.driver.companions, sources=digest,
-        origin_of=driver_origin.deciding_versions(facts.driver.packages),
-    )  # fmt: skip
-    host.files[verified.PATH] = json.dumps(verified.to_json(record))
+    host = past_hosts.recorded(PASTS["ubuntu-drivers-desktop"])
+    facts = complete.collect_facts(host)
+    host.files[verified.PATH] = json.dumps(verified.to_json(verified_with(collect.collect(host, make_probes()))))
     host.asked.clear()
-    assert collect.collect(host).driver == facts.driver and not [one for one in host.asked if one[0] == "apt-cache"]
+    assert complete.collect_facts(host).driver == facts.driver and not [
+        one for one in host.asked if one[0] == "apt-cache"
+    ]
     host.files["/etc/apt/sources.list.d/cuda.list"] = "deb http://mirror.example/cuda /\n"
-    collect.collect(host)
+    complete.collect_facts(host)
     assert [one for one in host.asked if one[0] == "apt-cache"]
 
 

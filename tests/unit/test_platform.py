@@ -2,7 +2,7 @@
 
 import pytest
 from gpu_ready.catalog import model as catalog
-from gpu_ready.system import os_release
+from gpu_ready.completion import os_family
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,12 +38,12 @@ from hypothesis import strategies as st
     ],
 )  # fmt: skip
 def test_parse_as_a_shell_does(text: str, identity: str | None, version: str | None, family: str) -> None:
-    found = os_release.read_os_release(text)
+    found = os_family.read_os_release(text)
     assert (found.id, found.version_id, found.family) == (identity, version, family)
 
 
 def test_escapes_and_empty_values() -> None:
-    found = os_release.read_os_release('PRETTY_NAME="A \\$5 \\"b\\" \\\\ c"\nVERSION_CODENAME=\nVERSION_ID=rolling\n')
+    found = os_family.read_os_release('PRETTY_NAME="A \\$5 \\"b\\" \\\\ c"\nVERSION_CODENAME=\nVERSION_ID=rolling\n')
     assert (found.pretty, found.version_codename, found.major) == ('A $5 "b" \\ c', "", None)
 
 
@@ -62,7 +62,7 @@ def test_escapes_and_empty_values() -> None:
     ],
 )
 def test_only_known_systems_are_resolved(text: str, treat_as: str | None, key: str | None) -> None:
-    assert os_release.resolve(os_release.read_os_release(text), treat_as) == key
+    assert os_family.resolve(os_family.read_os_release(text), treat_as) == key
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_only_known_systems_are_resolved(text: str, treat_as: str | None, key: s
     ],
 )  # fmt: skip
 def test_a_system_counts_as_itself_or_as_its_known_parent(text: str, key: str | None) -> None:
-    assert os_release.resolve(os_release.read_os_release(text)) == key
+    assert os_family.resolve(os_family.read_os_release(text)) == key
 
 
 @pytest.mark.parametrize("key", catalog.distros())
@@ -121,11 +121,11 @@ def test_a_distribution_is_found_by_its_names_and_a_derivative_by_its_code_name(
     data = catalog.distro(key)
     for identity in data["ids"]:
         for version in data["versions"]:
-            found = os_release.read_os_release(f"ID={identity}\nVERSION_ID={version}")
-            assert (os_release.resolve(found), found.family) == (key, data["family"])
+            found = os_family.read_os_release(f"ID={identity}\nVERSION_ID={version}")
+            assert (os_family.resolve(found), found.family) == (key, data["family"])
     if "codename" in data:
-        mint = os_release.read_os_release(f"ID=linuxmint\nVERSION_ID=99\nUBUNTU_CODENAME={data['codename']}")
-        assert os_release.resolve(mint) == key
+        mint = os_family.read_os_release(f"ID=linuxmint\nVERSION_ID=99\nUBUNTU_CODENAME={data['codename']}")
+        assert os_family.resolve(mint) == key
 
 
 def test_no_system_is_listed_twice() -> None:
@@ -142,6 +142,6 @@ def test_no_system_is_listed_twice() -> None:
 
 @given(st.text(alphabet=st.sampled_from("ID_VERSON=\"'\\ \n#x19.\r"), max_size=80))
 def test_any_text_is_read(text: str) -> None:
-    found = os_release.read_os_release(text)
+    found = os_family.read_os_release(text)
     assert found.family in {*catalog.families()["families"], "other"}
-    os_release.resolve(found)
+    os_family.resolve(found)

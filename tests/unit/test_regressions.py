@@ -10,13 +10,13 @@ from gpu_ready.base import module as module_runner
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.catalog import driver_sources
 from gpu_ready.catalog import model as catalog
+from gpu_ready.completion import os_family
 from gpu_ready.driver import nvidia_detect
 from gpu_ready.facts import driver as look_at_driver
 from gpu_ready.hardware import pci
 from gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
 from gpu_ready.packaging import manager as packages
 from gpu_ready.plan.model import RepositoryParams
-from gpu_ready.system import os_release
 from gpu_ready.upgrade import stage
 from gpu_ready.verify import verdict
 
@@ -60,8 +60,8 @@ def test_versions_are_numbers_not_letters() -> None:
 def test_enterprise_linux_10_is_not_1(version: str, key: str) -> None:
     """Comparing the first character takes EL 10 for EL 1, or gives it the repository of nobody."""
     identity = "rhel" if key != "centos7" else "centos"
-    release = os_release.read_os_release(f'ID="{identity}"\nVERSION_ID="{version}"\nPRETTY_NAME="Linux {version}"\n')
-    assert os_release.resolve(release) == key
+    release = os_family.read_os_release(f'ID="{identity}"\nVERSION_ID="{version}"\nPRETTY_NAME="Linux {version}"\n')
+    assert os_family.resolve(release) == key
 
 
 # --- 2: PCI functions ----------------------------------------------------------------------------------------------

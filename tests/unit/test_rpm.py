@@ -2,10 +2,12 @@
 
 import pytest
 from gpu_ready.base.host import Result
-from gpu_ready.facts import collect, public
+from gpu_ready.completion import complete
+from gpu_ready.facts import public
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import AptFacts, YumFacts
 from gpu_ready.packaging import rpm, yum_repos, yum_sections
+from gpu_ready.packaging.dpkg_status import STATUS
 from gpu_ready.packaging.family import uses_rpm
 from gpu_ready.packaging.repository import format_repo_file, parse_repository
 
@@ -113,7 +115,7 @@ def test_a_host_with_rpms_is_asked_rpm_and_no_dpkg() -> None:
         },
         programs={tuple(rpm.QUERY): Result(0, ROWS, "")},
     )
-    found = collect.collect(host)
+    found = complete.collect_facts(host)
     assert found.packages.installed["nvidia-driver"] == "3:580.95.05-1.el9"
     assert found.packages.held == ["nvidia-driver"] and found.packages.broken == []
     assert found.yum == YumFacts(
@@ -126,12 +128,12 @@ def test_a_host_with_rpms_is_asked_rpm_and_no_dpkg() -> None:
     assert [argv[1:4] for argv in host.asked if argv[0] == "rpm"] == [
         tuple(rpm.QUERY[1:4]), ("-q", "--qf", rpm_facts.VENDOR),
     ]  # fmt: skip
-    assert not [path for path in host.opened if "dpkg" in path or "/etc/apt" in path]
+    assert {path for path in host.opened if "dpkg" in path or "/etc/apt" in path} == {STATUS}
 
 
 def test_a_host_with_apt_is_asked_nothing_of_rpm() -> None:
     host = RecordedHost(files={"/etc/os-release": "ID=debian\nVERSION_ID=12\n"})
-    assert collect.collect(host).yum == YumFacts()
+    assert complete.collect_facts(host).yum == YumFacts()
     assert not [argv for argv in host.asked if argv[0] in ("rpm", "dnf", "yum")]
 
 
@@ -151,14 +153,13 @@ def test_what_a_killed_run_left_is_seen(answer: Result, more: dict[str, str], br
 
 
 @pytest.mark.parametrize(
-    ("family", "files", "expected"),
+    ("files", "expected"),
     [
-        ("rhel", {}, True),
-        ("debian", {"/usr/bin/rpm": ""}, False),
-        ("other", {"/usr/bin/rpm": ""}, True),
-        ("other", {"/usr/bin/rpm": "", "/usr/bin/dpkg": ""}, False),
-        ("other", {}, False),
+        ({}, False),
+        ({"/usr/bin/rpm": ""}, True),
+        ({"/usr/bin/rpm": "", "/usr/bin/dpkg": "", "/var/lib/dpkg/status": "\n"}, True),  # Fedora's package of dpkg
+        ({"/usr/bin/rpm": "", "/var/lib/dpkg/status": "Package: rpm\n"}, False),  # Debian's package of rpm
     ],
 )
-def test_the_family_decides_whether_a_host_has_rpms(family: str, files: dict[str, str], expected: bool) -> None:
-    assert uses_rpm(RecordedHost(files=files), family) is expected
+def test_a_host_has_rpms_unless_dpkg_has_packages(files: dict[str, str], expected: bool) -> None:
+    assert uses_rpm(RecordedHost(files=files)) is expected

@@ -3,9 +3,8 @@
 import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import base as base_facts
+from gpu_ready.completion import complete, os_family
 from gpu_ready.plan import compose
-from gpu_ready.system import os_release
 
 from tests.unit.hosts import T4, bare, having
 from tests.unit.plans import settings
@@ -33,8 +32,8 @@ UNFIT = [
 
 def treated(text: str, treat_as: str, manager: str | None = None) -> compose.Plan:
     """Return the plan of a machine with this os-release and this gpu_ready_treat_as."""
-    system = os_release.read_os_release(text)
-    key = os_release.resolve(system, treat_as, manager)
+    system = os_family.read_os_release(text)
+    key = os_family.resolve(system, treat_as, manager)
     facts = having(bare(T4, distro=key or "debian12"), base={"distro": key, "package_manager": manager})
     facts = facts._replace(base=facts.base._replace(os=system))
     return compose.plan(facts, settings(gpu_ready_treat_as=treat_as))
@@ -68,7 +67,7 @@ def test_an_unknown_system_of_the_same_family_is_planned_with_a_warning_that_nam
     (warning,) = [one for one in decided.warnings if one.code == "treated_as"]
     assert not decided.refusals and decided.steps
     assert catalog.distro(treat_as)["pretty"] in warning.message
-    assert (os_release.read_os_release(text).pretty or "fedora") in warning.message
+    assert (os_family.read_os_release(text).pretty or "fedora") in warning.message
 
 
 @pytest.mark.parametrize("key", catalog.distros())
@@ -84,4 +83,7 @@ def test_a_group_variable_does_not_change_what_a_known_system_gets(key: str, tre
 
 def test_the_package_manager_of_an_unknown_system_is_among_the_facts() -> None:
     host = RecordedHost({"/etc/os-release": "ID=amzn\nVERSION_ID=2\n"}, programs={("yum",): Result(0, "", "")})
-    assert (base_facts.collect(host, "amzn2023").distro, base_facts.collect(host).package_manager) == (None, "yum")
+    assert (
+        complete.collect_facts(host, "amzn2023").base.distro,
+        complete.collect_facts(host).base.package_manager,
+    ) == (None, "yum")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from gpu_ready.base import records
 from gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
+from gpu_ready.completion.probes import make_probes
 from gpu_ready.diagnostics import kernel_log, xid
 from gpu_ready.diagnostics.xid import Xid
 from gpu_ready.facts import verified
@@ -65,8 +66,9 @@ def expect(mode: str = "toolkit", version: str | None = None, branch: int = 580)
 
 def sound() -> Evidence:
     return Evidence(
-        facts(), expect(), answer(GPUS), smi="/usr/bin/nvidia-smi", xids=[], containers={"docker": answer(GPUS)}
-    )
+        facts(), expect(), answer(GPUS), smi="/usr/bin/nvidia-smi", xids=[], containers={"docker": answer(GPUS)},
+        cuda="13.0",
+    )  # fmt: skip
 
 
 def fact(path: str, value: Any) -> Change:
@@ -193,7 +195,7 @@ def test_a_check_that_was_not_run_is_not_ok() -> None:
 def test_the_record_has_the_reason_for_a_skipped_check() -> None:
     evidence = sound()._replace(compute=compute.ComputeResult(skipped="libcuda is a stub library"))
     judged = verdict.judge_evidence(evidence)
-    kept = verify.build_record(evidence, "digest", judged, 0.0)
+    kept = verify.build_record(evidence, "digest", judged, 0.0, make_probes())
     assert judged.ok
     assert kept.checks["compute"] == "skipped: libcuda is a stub library"
     assert kept.checks["gpus_in_container"] == "ok"
@@ -352,7 +354,7 @@ def test_the_verdict_without_an_engine_ignores_the_tarball() -> None:
 
 def record(ok: bool = True) -> VerifiedFacts:
     evidence = sound() if ok else sound()._replace(smi=None)
-    return verify.build_record(evidence, "digest", verdict.judge_evidence(evidence), 7.5)
+    return verify.build_record(evidence, "digest", verdict.judge_evidence(evidence), 7.5, make_probes())
 
 
 def test_the_record_confirms_the_verified_state(tmp_path: Path) -> None:
@@ -490,7 +492,7 @@ def test_a_computation_is_made_only_where_it_is_asked_for_and_the_gpus_answer(
     """gpu_verify_compute: false is for GPUs that a long job uses exclusively."""
     smi = Result(0, SMI, "") if usable else Result(9, "", "NVIDIA-SMI has failed")
     host = RecordedHost(programs={tuple(nvml.QUERY): smi})
-    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=asked))
+    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=asked), make_probes())
     made = [argv for argv in host.asked if [*argv[1:]] == compute.program()]
     assert len(made) == computes
     assert (done.evidence.compute is None) is not bool(computes)
@@ -512,7 +514,7 @@ def test_a_helper_that_fails_is_named_with_what_it_printed(printed: str, words: 
 
 def test_what_a_verification_adds_to_the_report() -> None:
     host = RecordedHost(programs={tuple(nvml.QUERY): Result(0, SMI, "")})
-    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=False))
+    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=False), make_probes())
     toolkits = [ToolkitFacts(version, f"/usr/local/cuda-{version}", None, "package") for version in ("12.4", "12.9")]
     known = having(facts(), driver={"userspace": ["580.95.05", "580.82.07"]}, cuda={"toolkits": toolkits})
     done = done._replace(evidence=done.evidence._replace(facts=known))

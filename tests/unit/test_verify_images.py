@@ -5,6 +5,7 @@ import json
 import pytest
 from gpu_ready.base.host import TIMED_OUT, Result
 from gpu_ready.catalog import model as catalog
+from gpu_ready.completion.probes import make_probes
 from gpu_ready.verify import checks, frameworks, requirement
 
 from tests.unit import test_verify as verdicts
@@ -69,7 +70,7 @@ def test_an_image_is_asked_and_one_that_is_not_there_says_nothing() -> None:
 
 def judged(expression: str = "", mode: str = "toolkit") -> list[checks.Check]:
     variables = {"NVIDIA_REQUIRE_CUDA": expression} if expression else {}
-    return requirement.check(variables, "580.178.04", None, mode)
+    return requirement.check(variables, "580.178.04", "13.0", mode)
 
 
 def test_an_unmet_requirement_has_three_remedies() -> None:
@@ -88,10 +89,12 @@ def test_a_met_requirement_passes_and_an_image_without_one_has_no_check() -> Non
     assert judged() == []
 
 
-def test_the_cuda_of_every_branch_is_known() -> None:
-    for branch in catalog.branches():
-        assert requirement.driver_cuda(branch.newest) == branch.cuda
-    assert requirement.driver_cuda("9999.1") is None and requirement.driver_cuda("x") is None
+def test_a_requirement_on_a_cuda_that_nobody_knows_is_not_judged() -> None:
+    assert requirement.check({"NVIDIA_REQUIRE_CUDA": "cuda>=99.0"}, "9999.1", None, "toolkit")[0].ok is not False
+
+
+def test_the_control_node_tells_the_cuda_of_every_branch() -> None:
+    assert make_probes().cuda == {str(branch.number): branch.cuda for branch in catalog.branches()}
 
 
 NO_PULL = "Unable to find image 'x:1' locally\ndocker: Error response from daemon: manifest for x:1 not found: manifest unknown."

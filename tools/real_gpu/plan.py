@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gpu_ready.base.host import Host
-from gpu_ready.facts import collect, public
+from gpu_ready.completion import complete
+from gpu_ready.facts import public
 
 from tools.real_gpu import part
 
@@ -103,7 +104,7 @@ def main() -> str:
     if not list(WHEELS.glob("*.whl")):
         raise part.NotRunError(f"{WHEELS.relative_to(part.ROOT)} has no wheels; 'tools/real_gpu/prepare' makes them")
     host = Host()
-    facts = collect.collect(host)
+    facts = complete.collect_facts(host)
     (part.own_directory("plan") / "facts.json").write_text(json.dumps(public.public_json(facts), indent=1))
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gpu_ready.base.host import Host
+from gpu_ready.completion.probes import make_probes
 from gpu_ready.monitor import worker
 from gpu_ready.plan.model import EnginesChoice, VerifyExpectation
 from gpu_ready.verify import nvml
@@ -48,7 +49,7 @@ def of_smi(rows: Sequence[nvml.NvmlGpu]) -> list[Gpu]:
 def main() -> str:
     host = Host()
     part.need_gpu(host)
-    done = verify.verify(host, NO_ENGINE, "", verify.VerifyOptions(image=""))
+    done = verify.verify(host, NO_ENGINE, "", verify.VerifyOptions(image=""), make_probes())
     sample = worker.Worker().sample()
     sources = {
         done.evidence.nvml.how: of_smi(done.evidence.nvml.gpus),

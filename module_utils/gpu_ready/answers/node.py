@@ -1,17 +1,6 @@
-"""What the modules that collect facts answer."""
+"""What gpu_node_facts answers."""
 
 from typing import Dict, NamedTuple
-
-from ..base.records import Word
-
-
-class CollectedFacts(NamedTuple):
-    """What gpu_node_plan collects: facts.model.Facts as JSON, the mark of the lease, the host's clock."""
-
-    facts: Dict[str, object]
-    lease: Word
-    time: int
-    changed: bool = False
 
 
 class GpuNodeFacts(NamedTuple):

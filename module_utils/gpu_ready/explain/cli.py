@@ -13,10 +13,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 from ..base.long_lines import cut_lines
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
+from ..completion import os_family
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..driver import nvidia_detect
 from ..hardware import pci
-from ..system import os_release
 from ..system.model import OsRelease
 from . import forms, lspci
 from . import messages as explain_messages
@@ -71,9 +71,9 @@ def text_of(data: bytes) -> str:
 
 def read_os_release(data: bytes) -> Dict[str, Any]:
     """Read an os-release file, and say which distribution of the catalog it is."""
-    found = os_release.read_os_release(text_of(data))
+    found = os_family.read_os_release(text_of(data))
     answer = dict(found._asdict())
-    answer["distro"] = os_release.resolve(found)
+    answer["distro"] = os_family.resolve(found)
     keys = {"id": "ID", "version_id": "VERSION_ID", "id_like": "ID_LIKE", "version_codename": "VERSION_CODENAME"}
     answer["lines"] = {
         key: number
@@ -96,7 +96,7 @@ def describe_os_release(answer: Dict[str, Any]) -> List[str]:
         lines.append(at(answer["lines"].get("id_like"), "It is based on %s." % answer["base"]))
     if answer["distro"]:
         return lines + ["gpu-ready knows it as %s." % answer["distro"]]
-    similar = ", ".join(os_release.similar(OsRelease(*(answer[name] for name in OsRelease._fields))))
+    similar = ", ".join(os_family.similar(OsRelease(*(answer[name] for name in OsRelease._fields))))
     treat = ", or set gpu_ready_treat_as to the one it is compatible with: %s" % similar if similar else ""
     return lines + [
         "gpu-ready does not know this distribution, so it would refuse the host before changing anything.",

@@ -16,7 +16,7 @@ from ..base.json_file import parse_json
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
-from ..facts import collect
+from ..completion import complete, os_family
 from ..facts.model import BaseFacts, Facts, GpuFacts
 from ..hardware import pci
 from ..lifecycle import decide, variables
@@ -27,6 +27,8 @@ from ..plan.model import Notice, Refusal
 from . import lspci
 from .cards import describe_unknown
 from .paper_host import PaperHost
+
+RPM_FAMILIES = ("rhel", "fedora", "amazon")
 
 
 class DescribedHost(PaperHost):
@@ -60,6 +62,11 @@ class DescribedHost(PaperHost):
     def readlink(self, path: str) -> Optional[str]:
         return self.links.get(path)
 
+    def which(self, program: str) -> Optional[str]:
+        """A system has rpm by its family; no other program exists."""
+        family = os_family.read_os_release(self.files["/etc/os-release"]).family
+        return "/usr/bin/rpm" if program == "rpm" and family in RPM_FAMILIES else None
+
     def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
         """Rpm has one package, as on any host that it manages; no other program exists."""
         if argv == rpm.QUERY:
@@ -88,7 +95,7 @@ class PlannedHost(NamedTuple):
 def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
     """Collect facts and plan, as site.yml does; ``given`` are the variables of gpu_node_plan."""
     settings, refusals = variables.parse_settings(given)
-    facts = collect.collect(host, settings.gpu_ready_treat_as or None)
+    facts = complete.collect_facts(host, settings.gpu_ready_treat_as or None)
     plan = decide.refused_plan(refusals) if refusals else compose.plan(facts, settings)
     return PlannedHost(facts, settings, plan)
 

@@ -4,11 +4,10 @@ import re
 from typing import Dict, Iterable, List, NamedTuple
 
 from ..base.host import Host
-from ..catalog.driver_packages import PackageEvidence, Place
 from ..packaging import apt_entries, locks, openpgp
 from ..packaging.dpkg_status import STATUS, parse_dpkg_status
 from ..packaging.locations import split_list
-from .model import AptFacts, PackageFacts
+from .model import AptFacts, PackageEvidence, PackageFacts, Place
 
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"

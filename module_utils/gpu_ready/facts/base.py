@@ -7,10 +7,8 @@ from typing import Dict, List, Optional, Set
 
 from ..base import pending, versions
 from ..base.host import Host
-from ..catalog import model as catalog
 from ..hardware import pci
 from ..system import grub, modprobe_files
-from ..system import os_release as platform
 from ..system.model import OsRelease
 from .model import (
     FABRIC_MODULES,
@@ -22,6 +20,7 @@ from .model import (
     SecureBootFacts,
     UmadFacts,
 )
+from .probes import ManagedHost
 
 EFI = "/sys/firmware/efi"
 EFIVARS = EFI + "/efivars"
@@ -31,9 +30,6 @@ SHIM_KEYS = EFIVARS + "/MokListRT-605dab50-e046-4300-abb6-3dd810dd8b23"
 SHIM_TABLE = "/sys/firmware/efi/mok-variables/MokListRT"
 """The complete list, where it is too long for a variable (drivers/firmware/efi/mokvar-table.c)."""
 FIRMWARE_KEYS = EFIVARS + "/db-d719b2cb-3d3a-4596-a3bc-dad00e67656f"
-PLATFORM_KEYRING = ("debian", "rhel", "fedora")
-"""Families whose kernels accept the firmware's keys for modules, by a patch that is not in the upstream kernel
-("KEYS: Make use of platform keyring for module signature verify": Debian, Ubuntu, EL, Fedora)."""
 LOCKDOWN = "/sys/kernel/security/lockdown"
 SIGNATURES_ENFORCED = "/sys/module/module/parameters/sig_enforce"
 DKMS_CONFIGURATION = "/etc/dkms/framework.conf"
@@ -41,6 +37,9 @@ DKMS_KEY = "/var/lib/dkms/mok.pub"
 UBUNTU_KEY = "/var/lib/shim-signed/mok/MOK.der"
 """Certificates (DER) that DKMS signs with by default."""
 NOVA = "/lib/modules/%s/kernel/drivers/gpu/nova-core"
+INITRAMFS_TOOLS = ("update-initramfs", "dracut")
+FIRST_OF_BLACKWELL = 0x2900
+UNNAMED = "NVIDIA device 10de:%s"
 MELLANOX = "15b3"
 """The PCI vendor of the bridges to NVLink 5 switches."""
 LOADED = "/proc/driver/nvidia/version"
@@ -54,27 +53,23 @@ IMAGE = "/run/ostree-booted"
 """Exists where the system is an image (ostree, bootc), whose packages are not changed one by one."""
 
 
-def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
-    release = os_release(host)
+def collect(host: Host, release: OsRelease, managed: List[ManagedHost]) -> BaseFacts:
     running, architecture = host.uname()
     functions = pci.read_sysfs(host)
-    manager = None if platform.resolve(release) else package_manager(host)
-    distro = platform.resolve(release, treat_as, manager)
     kernels = kernel_facts(host, running)
     nvlink5 = nvlink5_switches(host, functions) if may_have_nvlink5(functions) else []
     return BaseFacts(
         os=release,
-        distro=distro,
-        package_manager=manager,
+        distro=None,
+        package_manager=package_manager(host),
         kernel=kernels,
         image=host.exists(IMAGE),
-        managed_by=managed_by(host, running),
+        managed_by=managed_by(host, running, managed),
         arch=architecture,
         python=python_platform.python_version(),
         boot_id=(host.read("/proc/sys/kernel/random/boot_id") or "").strip() or None,
         compiler=host.which("gcc") or host.which("cc"),
-        initramfs=has_initramfs_tool(host, distro),
-        secure_boot=secure_boot(host),
+        secure_boot=secure_boot(host, release),
         gpus=[gpu(host, function) for function in pci.gpus(functions)],
         nvswitches=[function_facts(function) for function in pci.nvswitches(functions)] + nvlink5,
         umad=umad(host, running) if nvlink5 else None,
@@ -85,34 +80,25 @@ def collect(host: Host, treat_as: Optional[str] = None) -> BaseFacts:
     )
 
 
-def managed_by(host: Host, kernel: str) -> Optional[str]:
+def managed_by(host: Host, kernel: str, managed: List[ManagedHost]) -> Optional[str]:
     """Return who has the driver of this host instead of gpu-ready, a key of catalog/managed_hosts.yml."""
-    for key, row in catalog.managed_hosts().items():
-        if any(host.exists(path) for path in row.get("paths") or []):
-            return key
-        texts = (row.get("texts") or {}).items()
-        if any(re.search(pattern, host.read(path) or "") for path, pattern in texts):
-            return key
+    for one in managed:
+        if any(host.exists(path) for path in one.paths):
+            return one.key
+        if any(re.search(pattern, host.read(path) or "") for path, pattern in one.texts.items()):
+            return one.key
     return KERNEL_OUTSIDE if host.exists(LOADED) and not host.isdir("/lib/modules/" + kernel) else None
 
 
-def os_release(host: Host) -> OsRelease:
-    return platform.read_os_release(host.read("/etc/os-release") or host.read("/usr/lib/os-release") or "")
-
-
 def package_manager(host: Host) -> Optional[str]:
-    """Return the package manager of a system that the catalog does not have; None for one that it does not name."""
+    """Return the package manager of a system; None for one that the catalog does not name."""
     programs = {"apt": "apt-get", "dnf": "dnf", "yum": "yum"}  # with dnf, yum is another name of it
     return next((name for name, program in programs.items() if host.which(program)), None)
 
 
-def has_initramfs_tool(host: Host, distro: Optional[str]) -> bool:
-    """Return True if the distribution's tool for initial RAM disks is installed.
-
-    A host without it boots without one.
-    """
-    tool = catalog.distro(distro).get("initramfs") if distro else None
-    return bool(tool and host.which(tool[0]))
+def initramfs_tools(host: Host) -> List[str]:
+    """Return the installed tools for initial RAM disks. A host without that of its distribution boots without one."""
+    return [name for name in INITRAMFS_TOOLS if host.which(name)]
 
 
 def function_facts(function: pci.Function, what: str = "") -> FunctionFacts:
@@ -120,12 +106,8 @@ def function_facts(function: pci.Function, what: str = "") -> FunctionFacts:
 
 
 def may_have_nvlink5(functions: List[pci.Function]) -> bool:
-    """Return True if a GPU is of Blackwell or newer than the catalog.
-
-    Reading the data of every adapter takes seconds.
-    """
-    known = [catalog.gpu(function.device) for function in pci.gpus(functions)]
-    return any(gpu is None or gpu.architecture == "blackwell" for gpu in known)
+    """Return True if a GPU is of Blackwell or newer, by its number. Reading the data of every adapter takes seconds."""
+    return any(int(function.device, 16) >= FIRST_OF_BLACKWELL for function in pci.gpus(functions))
 
 
 def nvlink5_switches(host: Host, functions: List[pci.Function]) -> List[FunctionFacts]:
@@ -155,9 +137,8 @@ def umad(host: Host, kernel: str) -> UmadFacts:
 
 
 def gpu(host: Host, function: pci.Function) -> GpuFacts:
-    """Return a GPU with the catalog's name, its PCI id if it is not in the catalog."""
-    known = catalog.gpu(function.device)
-    name = known.name if known else "NVIDIA device 10de:%s" % function.device
+    """Return a GPU with its PCI id as its name."""
+    name = UNNAMED % function.device
     space = pci.read_config(host, function.address)
     silent = pci.is_silent(space)
     return GpuFacts(function.address, function.device, function.driver, name, pci.vgpu(space), silent)
@@ -201,22 +182,26 @@ def next_boot(host: Host, images: List[str]) -> Optional[str]:
     return max(images, key=versions.key) if images else None
 
 
-def secure_boot(host: Host) -> SecureBootFacts:
+def secure_boot(host: Host, release: OsRelease) -> SecureBootFacts:
     """Collect whether the kernel loads signed modules only, and the state of the key that DKMS signs with."""
     by = signature_enforcement(host)
     if not by:
         return SecureBootFacts()
-    release = os_release(host)
-    lists = [SHIM_KEYS, SHIM_TABLE] + ([FIRMWARE_KEYS] if release.family in PLATFORM_KEYRING else [])
     path = signing_certificate(host, release)
     key = certificate(host.read_bytes(path) or b"")
     return SecureBootFacts(
         on=True,
         key=path if key else None,
         certificate=path,
-        enrolled=bool(key) and any(key in (host.read_bytes(name) or b"") for name in lists),
+        enrolled=bool(key) and any(key in (host.read_bytes(name) or b"") for name in (SHIM_KEYS, SHIM_TABLE)),
         by=by,
     )
+
+
+def has_firmware_key(host: Host, system: BaseFacts) -> bool:
+    """Return True if the firmware has the key that DKMS signs with, which counts for the kernels of some families."""
+    key = certificate(host.read_bytes(system.secure_boot.key or "") or b"") if system.secure_boot.key else b""
+    return bool(key) and key in (host.read_bytes(FIRMWARE_KEYS) or b"")
 
 
 def signature_enforcement(host: Host) -> str:

@@ -5,13 +5,12 @@ from typing import Dict, Iterable, List, Optional, Sequence
 
 from ..base import versions
 from ..base.host import Host
-from ..catalog.driver_packages import driver_packages, source_of_publisher
 from ..driver import persistence_state, stopped_services
 from ..driver.gpu_processes import container_id, gpu_process_ids
 from ..driver.libraries import OUTSIDE_DIRECTORY, library_directories
 from ..driver.runfile import installed_files
 from ..system import modprobe_files, nvrm_version
-from . import base, boot_module, driver_origin
+from . import base, boot_module
 from .model import (
     BaseFacts,
     DkmsFacts,
@@ -22,8 +21,6 @@ from .model import (
     ModuleUse,
     OtherModule,
     PackageFacts,
-    VerifiedFacts,
-    YumFacts,
 )
 
 MODULE = re.compile(r"^nvidia(-current|-tesla-\d+|-legacy-\d+xx|-legacy-390xx)?(-open)?\.ko(\.xz|\.zst|\.gz)?$")
@@ -54,21 +51,11 @@ PARAMETERS = "/proc/driver/nvidia/params"
 SHOWN_AS = {"RmProfilingAdminOnly": "RestrictProfilingToAdminUsers"}
 """The one parameter that the driver shows under another name (nv_parms in nv-reg.h of the open kernel modules)."""
 MODULE_ELSEWHERE = ("lxc", base.KERNEL_OUTSIDE)
-"""The catalog's names of systems whose kernel module belongs to the machine that starts them (managed_hosts.yml)."""
+"""Systems whose kernel module belongs to the machine that starts them (catalog/managed_hosts.yml)."""
 
 
-def collect(
-    host: Host,
-    system: BaseFacts,
-    packages: PackageFacts,
-    yum: Optional[YumFacts] = None,
-    record: Optional[VerifiedFacts] = None,
-    sources: Optional[Dict[str, str]] = None,
-) -> DriverFacts:
-    """Collect facts about the driver; ``yum``: the sections of a host with RPMs, ``record``: the last verification.
-
-    ``sources``: the files with the host's package sources.
-    """
+def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Dict[str, str]) -> DriverFacts:
+    """Collect facts about the driver, but not where it came from; ``installed``: the packages that are part of it."""
     kernel = system.kernel
     loaded = read_loaded(host)
     modules = find_modules(host, kernel.running)
@@ -80,11 +67,9 @@ def collect(
     directories = library_directories(host.uname()[1])
     if system.managed_by == base.KERNEL_OUTSIDE:
         directories += (OUTSIDE_DIRECTORY,)
-    installed = driver_packages(packages.installed)
     runfile = installed_files.find_uninstaller(host)
     use = module_use(host) if loaded else {}
     busy = is_busy(use)
-    origin = driver_origin.collect(host, installed, runfile, system.distro, yum, record, sources)
     same_kernel = kernel.next_boot == kernel.running
     next_modules = [] if same_kernel else find_modules(host, kernel.next_boot)
     return DriverFacts(
@@ -97,9 +82,6 @@ def collect(
         packages=installed,
         held=sorted(name for name in packages.held if name in installed),
         runfile=runfile,
-        origin=source_of_publisher(origin.publisher) or None,
-        repository=origin.place,
-        companions=origin.companions,
         missing_parts=missing_parts(host, directories) if on_disk else [],
         use=use,
         busy=busy,

@@ -582,11 +582,29 @@ class HealthFacts(NamedTuple):
 # ---- our own records -----------------------------------------------------------------------------------------------
 
 
+class Place(NamedTuple):
+    """A repository that has an installed package: of apt its URL, suite and component; of RPMs also its section."""
+
+    url: str
+    suite: str = ""
+    component: str = ""
+    section: str = ""
+
+
+class PackageEvidence(NamedTuple):
+    """What the package manager says of an installed package. ``vendor``: vendor and packager of an RPM."""
+
+    name: str
+    version: str
+    places: List[Place] = []
+    vendor: str = ""
+
+
 class VerifiedFacts(NamedTuple):
     """The record of the last verification. ``gpus`` are UUIDs, ``addresses`` PCI addresses, ``driver`` a version.
 
-    ``origin``, ``repository`` and ``companions`` belong to the driver whose deciding packages have the versions in
-    ``origin_of``, with the package sources of the digest in ``sources``.
+    ``evidence`` and ``companions`` belong to the driver whose deciding packages have the versions in ``origin_of``,
+    with the package sources of the digest in ``sources``.
     ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
     since boot. ``persistent``: GPUs that the persistence daemon had open.
     """
@@ -603,13 +621,25 @@ class VerifiedFacts(NamedTuple):
     digest: str = ""
     runtime: Optional[str] = None
     checks: Dict[str, str] = {}
-    origin: Optional[str] = None
-    repository: str = ""
+    evidence: List[PackageEvidence] = []
     origin_of: Dict[str, str] = {}
     companions: Dict[str, List[str]] = {}
     sources: str = ""
     logged: float = 0.0
     persistent: Optional[int] = None
+
+
+class RawFacts(NamedTuple):
+    """What a host answers and completion/complete.py reads by the catalog; nothing in complete facts.
+
+    ``os_release``: its text. ``initramfs_tools``: the installed ones. ``firmware_key``: the firmware has the key that
+    DKMS signs with. ``driver``: evidence of the packages that decide where the driver came from.
+    """
+
+    os_release: str = ""
+    initramfs_tools: List[str] = []
+    firmware_key: bool = False
+    driver: List[PackageEvidence] = []
 
 
 class Facts(NamedTuple):
@@ -632,6 +662,7 @@ class Facts(NamedTuple):
     upgrade: Optional[UpgradeJournal] = None
     drained: bool = False
     health: Optional[HealthFacts] = None
+    raw: RawFacts = RawFacts()
 
     @property
     def cudnn_versions(self) -> Optional[str]:

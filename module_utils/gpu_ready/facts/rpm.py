@@ -3,9 +3,8 @@
 from typing import Dict, List
 
 from ..base.host import Host
-from ..catalog.driver_packages import PackageEvidence, Place
 from ..packaging import locks, openpgp, rpm, rpm_history, yum_repos
-from .model import PackageFacts, YumFacts
+from .model import PackageEvidence, PackageFacts, Place, YumFacts
 
 VENDOR = "%{NAME}\\t%{VENDOR}\\t%{PACKAGER}\\n"
 

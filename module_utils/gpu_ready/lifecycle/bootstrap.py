@@ -10,8 +10,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from ..base.errors import GpuReadyError
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
+from ..completion import os_family
 from ..plan import repository
-from ..system import os_release
 from ..system.model import OsRelease
 from . import variables
 from .python_scripts import APT, MANAGERS, RPM, VAULT
@@ -57,7 +57,7 @@ def parse_found(text: str) -> FoundPythons:
         for status, path, printed in re.findall(r"^broken (\d+) (\S+) ?(.*)$", head, re.MULTILINE)
     ]
     managers = re.findall(r"^manager (\S+)$", head, re.MULTILINE)
-    return FoundPythons(pythons, broken, managers, os_release.read_os_release(system))
+    return FoundPythons(pythons, broken, managers, os_family.read_os_release(system))
 
 
 def oldest_python(core: str) -> Tuple[int, int]:
@@ -105,7 +105,7 @@ def install_script(found: FoundPythons, manager: str, settings: Settings) -> str
     """Return a shell script that installs python3, from the vault of an ended release if gpu_ready_vault permits it."""
     if manager == "apt-get":
         return APT
-    key = os_release.resolve(found.release)
+    key = os_family.resolve(found.release)
     vaults = list(catalog.distro(key).get("vault") or []) if key and settings.gpu_ready_vault else []
     adds = []
     for identity in vaults:

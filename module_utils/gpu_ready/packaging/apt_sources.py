@@ -3,12 +3,18 @@
 import re
 from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..catalog import model as catalog
 from .apt_entries import is_true, parse_fields
 from .locations import url_location
 
 MAIN_FILE = "/etc/apt/sources.list"
 DIRECTORY = "/etc/apt/sources.list.d"
+# What tells the archive of a Debian or Ubuntu release from other archives with the same suites and components, on any
+# mirror: the name of its keyring, or the end of the path. Personal archives and the like have the path and the suites
+# of Ubuntu's own.
+ARCHIVE_SUITES = ("stable", "oldstable")
+ARCHIVE_KEYRINGS = ("debian-archive", "ubuntu-archive")
+ARCHIVE_PATH = r"/(debian[^/]*|ubuntu(-ports)?)/?$"
+NO_ARCHIVE = r"//[^/]*(ppa\.launchpad|private-ppa\.|esm\.ubuntu\.com)"
 ONE_LINE = (
     r"^(\s*deb\s+(?:\[(?P<options>[^]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+)"
     r"(?P<rest>[^#\n]*?)(?P<tail>\s*(?:#.*)?)$"
@@ -45,14 +51,13 @@ def is_main_entry(entry: SourceEntry, codename: str) -> bool:
 
     Third parties also offer `bookworm main`; they differ in the path of the archive and in the key.
     """
-    known = catalog.families()["archive"]
     if not entry.enabled or "main" not in entry.components:
         return False
-    if not any(re.split("[-/]", suite)[0] in [codename] + known["suites"] for suite in entry.suites):
+    if not any(re.split("[-/]", suite)[0] in (codename, *ARCHIVE_SUITES) for suite in entry.suites):
         return False
     if entry.signed_by and not entry.signed_by.startswith("-----"):
-        return any(name in entry.signed_by for name in known["keyrings"])
-    return any(re.search(known["path"], uri) and not re.search(known["not"], uri) for uri in entry.uris)
+        return any(name in entry.signed_by for name in ARCHIVE_KEYRINGS)
+    return any(re.search(ARCHIVE_PATH, uri) and not re.search(NO_ARCHIVE, uri) for uri in entry.uris)
 
 
 def parse_entries(path: str, text: str) -> List[SourceEntry]:

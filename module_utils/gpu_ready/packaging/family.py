@@ -1,12 +1,9 @@
 """Which package manager a host has."""
 
 from ..base.host import Host
+from .dpkg_status import STATUS
 
-FAMILIES = ("rhel", "fedora", "amazon")
 
-
-def uses_rpm(host: Host, family: str) -> bool:
-    """Return True if a host has RPMs: by the family of os-release, and by its programs where that is unknown."""
-    if family == "debian":
-        return False
-    return family in FAMILIES or (host.which("dpkg") is None and host.which("rpm") is not None)
+def uses_rpm(host: Host) -> bool:
+    """Return True if the packages of a host are RPMs: rpm is installed, and dpkg has no package in its database."""
+    return host.which("rpm") is not None and not (host.read(STATUS) or "").strip()

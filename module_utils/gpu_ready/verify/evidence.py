@@ -25,6 +25,7 @@ class Evidence(NamedTuple):
     ``devices``: gpu_verify_devices. ``compute`` and ``mig``: of the host. ``requirements``: variables of the image.
     ``xids``: serious ones that are new; None if the kernel's log cannot be read. ``kernel``: that log's message
     about the driver's last start. ``persistence``: mode by UUID of the GPU; None where nobody says.
+    ``cuda``: version of the libcuda of the loaded driver's branch.
     """
 
     facts: Facts
@@ -42,3 +43,4 @@ class Evidence(NamedTuple):
     requirements: Dict[str, Dict[str, str]] = {}
     framework: Optional[FrameworkResult] = None
     persistence: Optional[Dict[str, str]] = None
+    cuda: Optional[str] = None

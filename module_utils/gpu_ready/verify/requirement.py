@@ -10,7 +10,6 @@ from typing import Dict, List, Mapping, Optional
 from ..base import versions
 from ..base.host import Host
 from ..base.json_file import parse_json
-from ..catalog import model as catalog
 from ..containers import engine as engines
 from .checks import Check, judge
 
@@ -67,14 +66,8 @@ def expression_met(expression: str, known: Mapping[str, str]) -> Optional[bool]:
     return True if True in answers else None if None in answers else False
 
 
-def driver_cuda(driver: str) -> Optional[str]:
-    """Return CUDA version of a driver's libcuda, by its branch."""
-    branch = catalog.branch(int(driver.split(".")[0])) if driver.split(".")[0].isdigit() else None
-    return branch.cuda if branch else None
-
-
 def check(variables: Mapping[str, str], driver: Optional[str], cuda: Optional[str], mode: Optional[str]) -> List[Check]:
-    """Judge the requirements in an image's ``variables``; ``cuda``: version of libcuda, else of the driver's branch.
+    """Judge the requirements in an image's ``variables``; ``cuda``: version of libcuda, None where it is unknown.
 
     Only the mode ``toolkit`` enforces them.
     """
@@ -82,7 +75,6 @@ def check(variables: Mapping[str, str], driver: Optional[str], cuda: Optional[st
     if not expressions or not driver:
         return []
     known = {"driver": driver}
-    cuda = cuda or driver_cuda(driver)
     if cuda:
         known["cuda"] = cuda
     found = "driver %s%s" % (driver, ", CUDA %s" % cuda if cuda else "")

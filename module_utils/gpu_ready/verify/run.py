@@ -10,6 +10,7 @@ from ..containers import engine as engines
 from ..diagnostics import kernel_log, xid
 from ..facts import collect, driver_origin, verified
 from ..facts.model import VerifiedFacts
+from ..facts.probes import Probes
 from ..plan.model import VerifyExpectation
 from ..system import kernel_messages
 from . import compute, frameworks, nvml, requirement
@@ -68,9 +69,9 @@ def logged_before(record: Optional[VerifiedFacts], boot_id: Optional[str]) -> fl
     return record.logged if record and record.boot_id == boot_id else 0.0
 
 
-def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOptions) -> Verification:
+def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOptions, probes: Probes) -> Verification:
     """Verify a host. ``digest``: of the desired state that a success confirms."""
-    facts = collect.collect(host)
+    facts = collect.collect(host, probes)
     answer = nvml.query(host)
     log = kernel_messages.read(host, 30.0)
     before = logged_before(facts.verified, facts.base.boot_id)
@@ -82,6 +83,7 @@ def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOp
         devices=options.devices,
         xids=None if log is None else xid.serious_xids(xid.parse_xids(log, before)),
         kernel=kernel_log.explain_start(log or ""),
+        cuda=probes.cuda.get(facts.driver.loaded.version.partition(".")[0]) if facts.driver.loaded else None,
     )
     if expect.persistence:
         evidence = evidence._replace(persistence=nvml.query_persistence(host))
@@ -93,7 +95,7 @@ def verify(host: Host, expect: VerifyExpectation, digest: str, options: VerifyOp
     evidence = run_containers(host, evidence, options)
     verdict = judge_evidence(evidence)
     logged = max(before, kernel_messages.newest(log or "")) if verdict.ok else before
-    return Verification(evidence, verdict, build_record(evidence, digest, verdict, logged))
+    return Verification(evidence, verdict, build_record(evidence, digest, verdict, logged, probes))
 
 
 def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Evidence:
@@ -125,7 +127,7 @@ def run_containers(host: Host, evidence: Evidence, options: VerifyOptions) -> Ev
     )
 
 
-def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: float) -> VerifiedFacts:
+def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: float, probes: Probes) -> VerifiedFacts:
     """Return the outcome with the state of the host to which it applies."""
     facts = evidence.facts
     return VerifiedFacts(
@@ -143,9 +145,8 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: floa
         logged=logged,
         persistent=facts.driver.persistence.held,
         checks=check_results(verdict.checks),
-        origin=facts.driver.origin,
-        repository=facts.driver.repository,
-        origin_of=driver_origin.deciding_versions(facts.driver.packages),
+        evidence=facts.raw.driver,
+        origin_of=driver_origin.deciding_versions(probes, facts.driver.packages),
         companions=facts.driver.companions,
         sources=driver_origin.sources_digest(facts.apt.sources or facts.yum.sources),
     )

@@ -270,7 +270,7 @@ def check_engine(evidence: Evidence, name: str) -> List[Check]:
 
 
 def check_requirement(evidence: Evidence, engine: str) -> List[Check]:
-    cuda = evidence.compute.cuda if evidence.compute else None
+    cuda = (evidence.compute.cuda if evidence.compute else None) or evidence.cuda
     variables = evidence.requirements.get(engine) or {}
     return requirement.check(variables, loaded_version(evidence), cuda, evidence.expect.mode)
 

@@ -7,8 +7,8 @@ from ...catalog import driver_packages, driver_sources
 from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
+from ...completion import os_family
 from ...facts.model import Facts, GpuFacts
-from ...system import os_release
 from .. import repository
 from ..model import DriverChoice, Notice, Refusal
 from .candidates import (
@@ -36,7 +36,7 @@ def machine_unsupported(facts: Facts) -> Refusal:
 def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
     """Refuse a system that the catalog does not have, and one that has other packages than what it is treated as."""
     system, manager = facts.base.os, facts.base.package_manager
-    fitting = os_release.similar(system, manager)
+    fitting = os_family.similar(system, manager)
     remedy = (
         "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(fitting)
         if fitting
@@ -69,7 +69,7 @@ def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
 
 def treat_as_warnings(facts: Facts, treat_as: str) -> List[Notice]:
     """Warn of gpu_ready_treat_as where it is used, and where it is not because the catalog has the system."""
-    known, used = os_release.resolve(facts.base.os), facts.base.distro
+    known, used = os_family.resolve(facts.base.os), facts.base.distro
     if not treat_as or used is None or known == treat_as:
         return []
     name = facts.base.os.pretty or facts.base.os.id or "this system"

@@ -5,7 +5,7 @@ from typing import Iterator, Tuple
 
 from ..base.records import RecordError
 from ..catalog import model as catalog
-from .model import Facts
+from ..facts.model import Facts
 
 
 def check_form(facts: Facts) -> None:

@@ -33,12 +33,13 @@ OUTPUT = 16 * 2**20
 """Maximum number of characters that a module prints which collects facts: they may be megabytes."""
 SMALL = 4 * 2**20
 """Of any other module: an uninstallation of 10,000 files prints 0.6 million."""
-COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit")
-LOOKING = ("gpu_node_plan", "gpu_audit")
+COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit", "gpu_capture")
+LOOKING = ("gpu_node_plan", "gpu_audit", "gpu_capture")
 """Modules with which a run begins on a host."""
 JUDGED = {
     "gpu_node_plan": frozenset(["gpu_drain", "gpu_ready", "gpu_report", "gpu_upgrade", "gpu_verify"]),
     "gpu_audit": frozenset(["gpu_audit", "gpu_report"]),
+    "gpu_capture": frozenset(["gpu_capture"]),
     "gpu_uninstall": frozenset(["gpu_ready", "gpu_report"]),
     "gpu_lease": frozenset(["gpu_drain"]),
     "gpu_kubernetes_labels": frozenset(["gpu_kubernetes"]),
@@ -129,7 +130,7 @@ class ActionModule(Normal):  # type: ignore[misc]
             settings = settings_of_hosts.read_settings(variables, self._templar.template, overrides)
         except settings_of_hosts.VariableError as error:
             raise AnsibleActionFail(f"{error}. Remedy: define what it uses, or remove the variable.") from None
-        if module == "gpu_audit":
+        if module in ("gpu_audit", "gpu_capture"):
             given["settings"] = {**settings, **(given.get("settings") or {})}
         else:
             given = {**settings, **given}

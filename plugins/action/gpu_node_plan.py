@@ -32,7 +32,7 @@ from ..module_utils.gpu_ready.lifecycle import decide, options
 from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..module_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
 from ..plugin_utils import answers
-from ..plugin_utils.answer_bounds import WrongAnswer
+from ..plugin_utils.answer_bounds import WrongAnswer, fields_of
 from . import gpu_host_module
 
 OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC
@@ -82,6 +82,7 @@ def read_facts(value: dict[str, Any], treat_as: str | None = None) -> Any:
 class CollectingAction(gpu_host_module.ActionModule):
     """Asks a host for its facts with the module of the task, and answers with what is computed from them."""
 
+    record: Any = CollectedFacts
     settings: Any = None
     treat_as: str | None = None
     collected: dict[str, Any] | None = None
@@ -113,8 +114,9 @@ class CollectingAction(gpu_host_module.ActionModule):
 
     def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Keep the facts, of which nothing but what is computed from them is a result of the task."""
-        accepted: dict[str, Any] = answers.accept(CollectedFacts, answer)
-        collected = {name: accepted.pop(name) for name in [*accepted] if name in ("facts", "lease", "time")}
+        accepted: dict[str, Any] = answers.accept(self.record, answer)
+        names = {*accepted} & {*fields_of(self.record)} - {"changed"}
+        collected = {name: accepted.pop(name) for name in names}
         if not accepted["failed"]:
             self.collected = collected
         return accepted

@@ -174,6 +174,7 @@ def scenes(files: Path) -> list[Scene]:
         without_python(),
         audit("csv"),
         audit("json"),
+        capture(),
         upgrade_drivers("upgrade_drivers.yml", "upgrade"),
         upgrade_drivers("rollback_drivers.yml", "rollback"),
         upgrade_from_facts("upgrade_drivers.yml", "upgrade"),
@@ -354,6 +355,14 @@ def audit(form: str) -> Scene:
         good='"state": "drift"' if form == "json" else "drift,loaded",
         facts=True,
     )
+
+
+def capture() -> Scene:
+    """Return capture.yml, of which the tests of captures read the files."""
+    answer = {"changed": False, "facts": model.to_json(bare(T4)), "raw": {"files": {}, "programs": [], "cut": {}}}
+    given = {"gpu_capture_directory": "reports/captures"}
+    answers = {**plain_answers(), "gpu_capture": answer}
+    return Scene("capture", "playbooks/capture.yml", given, answers, ("gpu_capture",), facts=True)
 
 
 def upgrade_drivers(playbook: str, name: str) -> Scene:

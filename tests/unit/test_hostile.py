@@ -11,6 +11,7 @@ from tests.hostile.scenes import OPERATOR_FILES, Scene, plain_answers, scenes
 pytestmark = pytest.mark.host_io
 SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
     "audit_csv": {"gpu_audit": ("templates", "no_json", "lists", "numbers", "unreachable")},
+    "capture": {"gpu_capture": ("escapes", "templates", "climbing_paths", "flood", "no_keys")},
     "kubernetes": {"gpu_kubernetes_labels": ("no_keys", "foreign_labels", "other_formulas")},
     "kubernetes_apply": {"gpu_kubernetes_labels": ("foreign_labels", "other_hosts", "commands")},
     "undrain": {"gpu_drain_journal": ("drained_elsewhere", "no_keys", "templates")},

@@ -227,7 +227,9 @@ def test_every_variable_of_every_role_is_tested() -> None:
     other = {
         name
         for name in specified - tested
-        if not name.startswith(("gpu_report_", "gpu_audit_", "gpu_upgrade_", "gpu_drain_", "gpu_kubernetes"))
+        if not name.startswith(
+            ("gpu_report_", "gpu_audit_", "gpu_capture_", "gpu_upgrade_", "gpu_drain_", "gpu_kubernetes")
+        )
     }
     assert other == {
         "gpu_ready_batch", "gpu_ready_hosts", "gpu_ready_part", "gpu_ready_reboot_timeout", "gpu_ready_take_over", "gpu_ready_uninstall", "gpu_verify_timeout",

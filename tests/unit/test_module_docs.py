@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 from gpu_ready.answers.audit import AuditAnswer
-from gpu_ready.answers.node import NodeFactsAnswer
+from gpu_ready.answers.node import CaptureAnswer, NodeFactsAnswer
 from gpu_ready.answers.plan import NodePlanAnswer
 from gpu_ready.lifecycle import options
 
@@ -59,6 +59,10 @@ OF_TASKS: dict[str, dict[str, Any]] = {
     "gpu_node_plan": options.ARGUMENT_SPEC,
     "gpu_node_facts": {"treat_as": {"type": "str"}},
     "gpu_audit": {"settings": {"type": "dict", "default": {}}},
+    "gpu_capture": {
+        "directory": {"type": "path", "default": "captures"},
+        "settings": {"type": "dict", "default": {}},
+    },
 }
 """Options of tasks whose modules get other ones from their action plugins: what to look for."""
 
@@ -90,8 +94,13 @@ def test_every_module_has_examples_and_returns(path: Path) -> None:
     yaml_load(texts["RETURN"])
 
 
-FROM_FACTS = {"gpu_node_plan": NodePlanAnswer, "gpu_audit": AuditAnswer, "gpu_node_facts": NodeFactsAnswer}
-"""Modules whose task answers what the control node computes from what the module answers."""
+FROM_FACTS = {
+    "gpu_node_plan": NodePlanAnswer,
+    "gpu_audit": AuditAnswer,
+    "gpu_node_facts": NodeFactsAnswer,
+    "gpu_capture": CaptureAnswer,
+}
+"""Modules whose task answers what the control node makes of what the module answers."""
 OF_EVERY_MODULE = {"changed", "diff", "msg", "warnings"}
 OF_FAILURES = {"another_run", "last_step_running"}
 

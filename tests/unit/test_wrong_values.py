@@ -204,6 +204,7 @@ ENTRIES = [
     ("site.yml", "gpu_report_keep", -1),
     ("site.yml", "docker_engine_daemon_options", {"live-restor": True}),
     ("playbooks/audit.yml", "gpu_audit_format", "xlsx"),
+    ("playbooks/capture.yml", "gpu_capture_directory", ["captures"]),
     ("playbooks/audit.yml", "nvidia_driver_flavour", "propietary"),
     ("playbooks/upgrade_drivers.yml", "gpu_upgrade_soak", "a minute"),
     ("playbooks/rollback_drivers.yml", "gpu_drain_docker_grace", "long"),

@@ -23,11 +23,10 @@ _URL = r"https?://[A-Za-z0-9.\[\]:-]+(?:[/?][A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]*)
 _BASE = r"https?://[A-Za-z0-9.\[\]:-]+(?:/[A-Za-z0-9._~+%/-]*)?"
 SECRET = r"(?:passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key)"
 _SECRET_OPTION = r"(?i)passw|passphrase|\bpass\b|secret|token|credential|(?:api|access|private)[-_]?key"
-_PAIR = (
-    r"(?i)(?<![\w.-])([\w.-]{0,120}(?:%s|signature|\bsig|(?:access|account|private|shared)[-_]?key)(?:(?<!token)s)?=)"
-    r"(?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"'&<>]+)" % SECRET
-)
-"""A secret as ``NAME=value``. The name ends with what makes it one: ``libsecret-1-0=0.20`` is a package."""
+SECRET_NAME = r"(?:%s|signature|\bsig|(?:access|account|private|shared)[-_]?key)(?:(?<!token)s)?" % SECRET
+"""The end of a name that makes it one of a secret: ``libsecret-1-0=0.20`` is a package."""
+_PAIR = r"(?i)(?<![\w.-])([\w.-]{0,120}%s=)(?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"'&<>]+)" % SECRET_NAME
+"""A secret as ``NAME=value``."""
 _SHORT = (
     ("-p", False, "mysql mysqladmin mysqldump mysqlimport mysqlcheck mysqlsh mariadb mariadb-admin mariadb-dump"),
     ("-p", True, "sshpass mongo mongosh mongodump mongorestore"),
@@ -93,8 +92,13 @@ def _url_fault(text: str, form: str, words: str) -> str:
 
 def mask_secrets(text: str) -> str:
     """Replace users and passwords of URLs, values of secret keys in JSON, and of secret names before ``=``."""
+    return re.sub(_PAIR, r"\1" + HIDDEN, mask_json_and_urls(text))
+
+
+def mask_json_and_urls(text: str) -> str:
+    """Replace users and passwords of URLs, and values of secret keys in JSON: strings of JSON stay strings."""
     text = re.sub(USERINFO, lambda match: (match.group(1) or "") + HIDDEN + "@", text)
-    return re.sub(_PAIR, r"\1" + HIDDEN, re.sub(_SECRET_PAIR, r'\1"%s"' % HIDDEN, text))
+    return re.sub(_SECRET_PAIR, r'\1"%s"' % HIDDEN, text)
 
 
 def mask_command(words: List[str]) -> List[str]:

@@ -13,9 +13,12 @@ from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_capture as c
 from gpu_ready.base.host import Result
 from gpu_ready.base.recording import LONGEST, MOST, RecordingHost
 from gpu_ready.base.secret_values import mask_text
-from gpu_ready.explain import captures
+from gpu_ready.completion import complete
+from gpu_ready.completion.probes import make_probes
+from gpu_ready.explain import captures, fleet_plans
 from gpu_ready.facts import collect, model
 from gpu_ready.facts.model import Facts
+from gpu_ready.lifecycle.variables import parse_settings
 from gpu_ready.plan import compose
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +49,7 @@ def captured(host: RecordedHost) -> Any:
     """What the module answers on this host, as JSON."""
     answer = capture_module.run.__globals__
     made = recording(host)
-    facts = answer["model"].to_json(collect.collect(made))
+    facts = answer["model"].to_json(collect.collect(made, make_probes()))
     texts = answer["secret_values"].mask_texts(facts)
     return json.loads(json.dumps({"facts": texts, "raw": answer["records"].to_json(made.raw)}))
 
@@ -64,11 +67,14 @@ def plans(facts: Facts, **requested: Any) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", PASTS)
 def test_the_plan_from_a_capture_is_the_plan_of_the_host(name: str, tmp_path: Path) -> None:
     past = PASTS[name]
-    facts = collect.collect(past_hosts.recorded(past))
+    facts = complete.collect_facts(past_hosts.recorded(past))
     answer = captured(past_hosts.recorded(past))
-    read = through_a_file(tmp_path, model.from_json(answer["facts"]))
+    read = through_a_file(tmp_path, complete.complete(model.from_json(answer["facts"])))
     for request in ({}, *past.requests):
         assert plans(read, **request) == plans(facts, **request)
+        settings, refusals = parse_settings(request)
+        assert not refusals
+        assert fleet_plans.plan_of(read, dict(request)) == compose.plan(facts, settings)
     assert read == facts
     assert any("os-release" in path for path in answer["raw"]["files"])
 
@@ -118,10 +124,10 @@ def test_a_capture_has_no_secret(past: str, files: Mapping[str, str], tmp_path: 
     host = past_hosts.recorded(PASTS[past])
     host.files.update(files)
     host.files["/usr/bin/dockerd"] = host.files["/usr/bin/containerd"] = ""
-    plain = collect.collect(host)
+    plain = complete.collect_facts(host)
     assert SECRET in json.dumps(model.to_json(plain))
     answer = captured(host)
-    facts = model.from_json(answer["facts"])
+    facts = complete.complete(model.from_json(answer["facts"]))
     path = captures.write(str(tmp_path), HEADER, facts, answer["raw"])
     text = Path(path).read_text()
     assert SECRET not in text and "me:***" not in text

@@ -58,9 +58,10 @@ def test_help_names_every_command_kind_and_status(capsys: pytest.CaptureFixture[
 
 def test_the_examples_of_the_help_are_read_by_the_parsers() -> None:
     examples = re.findall(r"^  (?:dmesg \| )?gpu-explain (.*?)(?:   .*)?$", cli.EPILOG, re.MULTILINE)
-    assert len(examples) == 5
-    from gpu_ready.explain import host
+    assert len(examples) == 7
+    from gpu_ready.explain import fleet, host
 
+    parsers = {"host": host.parser(), "fleet": fleet.parser()}
     for example in examples:
         words = shlex.split(example)
-        (host.parser() if words[0] == "host" else cli.parser()).parse_args(words[words[0] == "host" :])
+        parsers.get(words[0], cli.parser()).parse_args(words[words[0] in parsers :])

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, NamedTuple
 
 from ..base import files, records
 from ..base.json_file import parse_json
-from ..facts import form
+from ..completion import form
 from ..facts import model as facts_model
 from ..facts.model import Facts
 

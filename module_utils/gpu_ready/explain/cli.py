@@ -425,21 +425,26 @@ examples:
                                                     which driver a V100 gets on this distribution
   gpu-explain host --lspci lspci.txt --os-release os-release --set nvidia_driver_branch=580
                                                     the same with a variable of docs/variables.md
+  gpu-explain host captures/gpu1.jsonl              the plan of a host that playbooks/capture.yml captured
+  gpu-explain fleet captures -e nvidia_driver_branch=595
+                                                    what site.yml would do with all captured hosts
 
 exit status:
-  0  the output was read, also if nothing in it is known; there is a driver for the host
-  1  there is no driver for the host
+  0  the output was read, also if nothing in it is known; there is a driver for the host; every host has a plan
+  1  there is no driver for the host; some hosts are refused
   2  wrong arguments, or a file that cannot be read
 
 gpu-explain needs no GPU, no network and no root, and changes nothing. docs/explain.md has an example of every kind.
 """
 
 
-def parser(host: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
-    """Return the arguments of gpu-explain. `host` reads its own; they are here for completion only."""
+def parser(
+    host: Sequence[argparse.ArgumentParser] = (), fleet: Sequence[argparse.ArgumentParser] = ()
+) -> argparse.ArgumentParser:
+    """Return the arguments of gpu-explain. `host` and `fleet` read their own; they are here for completion only."""
     found = argparse.ArgumentParser(
         prog="gpu-explain",
-        description="Explain pasted output, or show which driver a host would get.",
+        description="Explain pasted output, or show what site.yml would do with a host or a fleet.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -455,6 +460,7 @@ def parser(host: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentPar
     reading.add_argument("file", metavar="FILE", help="the output in a file; - is standard input")
     reading.add_argument("--json", action="store_true", help="the reading as JSON, and nothing else")
     commands.add_parser("host", help="which driver a host would get, and why", add_help=False, parents=host)
+    commands.add_parser("fleet", help="what site.yml would do with captured hosts", add_help=False, parents=fleet)
     return found
 
 
@@ -464,9 +470,9 @@ def complete() -> None:
         return
     import argcomplete
 
-    from . import host as explain_host
+    from . import fleet, host
 
-    argcomplete.autocomplete(parser([explain_host.parser()]))
+    argcomplete.autocomplete(parser([host.parser()], [fleet.parser()]))
 
 
 LARGEST = 64 << 20
@@ -493,6 +499,10 @@ def main(argv: Optional[List[str]] = None) -> int:
         from . import host as explain_host
 
         return explain_host.main(words[1:])
+    if words[:1] == ["fleet"]:
+        from . import fleet
+
+        return fleet.main(words[1:])
     arguments = parser().parse_args(words)
     if arguments.command is None:
         parser().print_help()

@@ -115,15 +115,7 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
     base = planned.facts.base
     if base.distro is None and not release.strip():
         planned = planned._replace(plan=plan_of_cards(planned))
-    return {
-        "catalog": catalog.DATE,
-        "distribution": compose.distribution_name(base),
-        "gpus": [{"address": gpu.address, "device": gpu.device, "name": gpu.name} for gpu in base.gpus],
-        "other_functions": records.to_json(base.other_functions),
-        "plan": compose.plan_json(planned.plan),
-        "todo": compose.todo_json(planned.plan),
-        "text": text(base, planned.plan),
-    }
+    return answer(base, planned.plan)
 
 
 OTHER_VARIABLES = "../../../plugins/plugin_utils/variables/names.json"
@@ -177,6 +169,28 @@ def card_limits(gpus: List[GpuFacts]) -> List[Tuple[str, str]]:
     return [(refusals.gpu_label(gpu), refusals.supported_drivers(gpu.device)) for gpu in kinds]
 
 
+def explain_capture(path: str, given: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the decision for a captured host, with these variables in place of those that it had."""
+    from . import captures, fleet_plans
+
+    capture = captures.read(path)
+    facts = captures.facts_of(capture)
+    return answer(facts.base, fleet_plans.plan_of(facts, dict(capture.header.settings, **given)))
+
+
+def answer(base: BaseFacts, decided: compose.Plan) -> Dict[str, Any]:
+    """Return a decision as data, and as ``text``."""
+    return {
+        "catalog": catalog.DATE,
+        "distribution": compose.distribution_name(base),
+        "gpus": [{"address": gpu.address, "device": gpu.device, "name": gpu.name} for gpu in base.gpus],
+        "other_functions": records.to_json(base.other_functions),
+        "plan": compose.plan_json(decided),
+        "todo": compose.todo_json(decided),
+        "text": text(base, decided),
+    }
+
+
 def text(base: BaseFacts, decided: compose.Plan) -> str:
     lines = ["%s, GPUs: %s" % (compose.distribution_name(base), compose.gpus_text(base))]
     if base.distro is None:
@@ -220,6 +234,9 @@ def read_file(path: str) -> str:
 def parser() -> argparse.ArgumentParser:
     """Return the arguments of ``gpu-explain host``."""
     found = argparse.ArgumentParser(prog="gpu-explain host", description="Which driver a host would get, and why.")
+    found.add_argument(
+        "capture", metavar="CAPTURE", nargs="?", help="a file of playbooks/capture.yml, in place of the other options"
+    )
     found.add_argument("--lspci", metavar="FILE", help="output of lspci, lspci -nn, -n, -mm, -vmm or -k ('-': stdin)")
     found.add_argument("--pci-id", metavar="ID", nargs="+", action="append", default=[], help="such as 10de:1b38")
     found.add_argument("--os-release", metavar="FILE", help="the host's /etc/os-release ('-': stdin)")
@@ -234,19 +251,25 @@ def main(argv: Optional[List[str]] = None) -> int:
     """Explain one host; exit status 0: it can be served (or needs nothing), 1: refused, 2: wrong usage."""
     arguments = parser().parse_args(argv)
     ids = [word for group in arguments.pci_id for word in group]
-    if arguments.lspci is None and not ids:
-        parser().error("give the GPUs with --lspci FILE or --pci-id ID")
+    described = arguments.lspci is not None or bool(ids) or bool(arguments.os_release)
+    if arguments.capture is not None and described:
+        parser().error("a capture has GPUs and system already: leave out --lspci, --pci-id and --os-release")
+    if arguments.capture is None and arguments.lspci is None and not ids:
+        parser().error("give the GPUs with --lspci FILE or --pci-id ID, or a capture")
     try:
         given = read_settings(arguments.set)
-        listing = read_file(arguments.lspci) if arguments.lspci is not None else None
-        release = read_file(arguments.os_release) if arguments.os_release else ""
-        answer = explain(listing, ids, release, given)
+        if arguments.capture is not None:
+            found = explain_capture(arguments.capture, given)
+        else:
+            listing = read_file(arguments.lspci) if arguments.lspci is not None else None
+            release = read_file(arguments.os_release) if arguments.os_release else ""
+            found = explain(listing, ids, release, given)
     except (OSError, ValueError) as error:
         sys.stderr.write(plain_text("gpu-explain host: %s\n" % error))
         return 2
-    shown = answer.pop("text")
-    sys.stdout.write(plain_text(json.dumps(answer, indent=1, default=str) if arguments.json else shown) + "\n")
-    return 1 if answer["plan"]["refusals"] else 0
+    shown = found.pop("text")
+    sys.stdout.write(plain_text(json.dumps(found, indent=1, default=str) if arguments.json else shown) + "\n")
+    return 1 if found["plan"]["refusals"] else 0
 
 
 if __name__ == "__main__":

@@ -137,9 +137,9 @@ from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.facts.probes import Probes
-from ..module_utils.gpu_ready.plan.model import VerifyExpectation
 from ..module_utils.gpu_ready.verify import container as verify_container
 from ..module_utils.gpu_ready.verify import run as verify
+from ..module_utils.gpu_ready.verify.expectation import VerifyExpectation
 
 ANSWER = VerifyAnswer
 ARGUMENT_SPEC = {

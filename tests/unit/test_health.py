@@ -14,9 +14,9 @@ from gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
 from gpu_ready.hardware import pci
 from gpu_ready.lifecycle import audit, decide
 from gpu_ready.plan import compose, health, parts, verification
-from gpu_ready.plan.model import VerifyExpectation
 from gpu_ready.system import kernel_messages
 from gpu_ready.verify import run, verdict
+from gpu_ready.verify.expectation import VerifyExpectation
 
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having

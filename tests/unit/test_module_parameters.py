@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base import records
+from gpu_ready.driver import module_parameters
 from gpu_ready.facts import driver as driver_facts
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import audit, variables
@@ -90,7 +91,7 @@ def test_ours_replaces_the_default_of_a_package() -> None:
     decided = decide(host, {"DeviceFileMode": "0660"})
     after = carried_out(host, decided)
     assert not decided.refusals
-    assert parameters.is_same("0660", after.driver.parameters["DeviceFileMode"])
+    assert module_parameters.is_same("0660", after.driver.parameters["DeviceFileMode"])
 
 
 # ---- what is written, and how it comes into use ---------------------------------------------------------------------
@@ -278,7 +279,7 @@ def test_lines_of_modprobe_files(text: str, found: Any) -> None:
     ],
 )
 def test_values_are_compared_as_the_kernel_reads_them(value: str, shown: str, same: bool) -> None:
-    assert parameters.is_same(value, shown) is same
+    assert module_parameters.is_same(value, shown) is same
 
 
 # ---- audit -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from gpu_ready.facts.model import CdiSpecFacts
 from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose
 from gpu_ready.plan.containers import cdi_versions, engines, runtime
-from gpu_ready.plan.model import EnginesChoice
+from gpu_ready.verify.expectation import EnginesChoice
 
 from tests.unit import hosts
 from tests.unit.hosts import having, with_packages

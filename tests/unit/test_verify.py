@@ -17,12 +17,12 @@ from gpu_ready.plan import verification
 from gpu_ready.plan.containers.cdi_spec import CDI
 from gpu_ready.plan.containers.daemon_json_keys import TOOLKIT
 from gpu_ready.plan.containers.runtime import ARGUMENTS
-from gpu_ready.plan.model import DriverTarget, EnginesChoice, RuntimeChoice, VerifyExpectation
 from gpu_ready.verify import checks, compute, frameworks, nvml, verdict
 from gpu_ready.verify import container as verify_container
 from gpu_ready.verify import devices as verify_devices
 from gpu_ready.verify import run as verify
 from gpu_ready.verify.evidence import Evidence, FabricManager
+from gpu_ready.verify.expectation import DriverTarget, EnginesChoice, RuntimeChoice, VerifyExpectation
 
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost

@@ -6,10 +6,10 @@ import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.containers import cdi, cdi_build
 from gpu_ready.facts.model import CdiSpecFacts
-from gpu_ready.plan.model import EnginesChoice, VerifyExpectation
 from gpu_ready.verify import container as verify_container
 from gpu_ready.verify import nvml, verdict
 from gpu_ready.verify.evidence import Evidence
+from gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
 
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost

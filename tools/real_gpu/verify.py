@@ -7,10 +7,10 @@ from typing import NamedTuple
 from gpu_ready.base.host import Host
 from gpu_ready.completion.probes import make_probes
 from gpu_ready.monitor import worker
-from gpu_ready.plan.model import EnginesChoice, VerifyExpectation
 from gpu_ready.verify import nvml
 from gpu_ready.verify import run as verify
 from gpu_ready.verify.checks import describe_check
+from gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
 
 from tools.real_gpu import part
 

@@ -7,10 +7,11 @@ boot finds a module for its kernel. A host that lost all its GPUs is no host wit
 from typing import Dict, List, Optional, Tuple, Union
 
 from ..base import records, versions
+from ..facts.blocked_module import blocked_text
 from ..facts.model import Facts, ModuleFacts
 from ..plan import compose, health, verification
 from ..plan import upgrade as plan_upgrade
-from ..plan.driver import boot_module, parameters
+from ..plan.driver import parameters
 from ..plan.model import REBOOT, DriverChoice, Refusal
 from ..report.host_audit import AuditCheck
 
@@ -207,7 +208,7 @@ def check_next_boot(facts: Facts, chosen: DriverChoice) -> AuditCheck:
     found = "%s: %s" % (kernel, module_text(module) or "no module")
     desired = "%s: %s" % (kernel, module_text(disk) or driver_text(chosen))
     if facts.driver.blocked and facts.driver.blocked.at_boot:
-        return AuditCheck("next_boot", desired, found, False, boot_module.blocked_text(facts.driver.blocked))
+        return AuditCheck("next_boot", desired, found, False, blocked_text(facts.driver.blocked))
     if module and disk and module.version == disk.version:
         return AuditCheck("next_boot", desired, found, True)
     if module:

@@ -12,6 +12,7 @@ from ..base import records, secret_values
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..facts.model import BaseFacts, Facts
+from ..verify.expectation import DriverTarget, VerifyExpectation
 from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, verification
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
@@ -19,17 +20,7 @@ from .cuda import cudnn
 from .driver import activation, parameters, services
 from .driver import choose as driver
 from .driver.refusals import managed_host, treat_as_warnings
-from .model import (
-    Choices,
-    Decision,
-    DriverChoice,
-    DriverTarget,
-    Notice,
-    Refusal,
-    Step,
-    VerifyExpectation,
-    VerifyParams,
-)
+from .model import Choices, Decision, DriverChoice, Notice, Refusal, Step, VerifyParams
 
 NO_CHOICES = Choices()
 

@@ -3,7 +3,7 @@
 from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from ..base.records import Word
-from ..containers import names
+from ..verify.expectation import EnginesChoice, RuntimeChoice, VerifyExpectation
 
 NONE = "none"
 CONTAINERD_RESTART = "containerd_restart"
@@ -94,14 +94,6 @@ class NoParams(NamedTuple):
     """A step without parameters."""
 
 
-class DriverTarget(NamedTuple):
-    """The driver that must be installed afterwards; None: any."""
-
-    branch: Optional[int] = None
-    version: Optional[str] = None
-    flavour: Optional[str] = None
-
-
 # ---- choices -------------------------------------------------------------------------------------------------------
 
 
@@ -177,22 +169,6 @@ class CudnnChoice(NamedTuple):
     versions: Dict[str, str] = {}
 
 
-class RuntimeChoice(NamedTuple):
-    """How docker's containers get the GPUs. ``args`` of ``docker run``, or the ``helper`` that prints them."""
-
-    mode: str
-    default: bool
-    args: List[str]
-    helper: Optional[str] = None
-
-
-class EnginesChoice(NamedTuple):
-    """How the containers of other engines get the GPUs."""
-
-    mode: str
-    names: List[str]
-
-
 class Choices(NamedTuple):
     """What the planners chose so far, in the order in which they run. ``parameters``: of the module, as requested."""
 
@@ -204,29 +180,6 @@ class Choices(NamedTuple):
     runtime: Optional[RuntimeChoice] = None
     engines: Optional[EnginesChoice] = None
     parameters: Dict[str, str] = {}
-
-
-class VerifyExpectation(NamedTuple):
-    """What a verification compares the host with; without a plan nothing. ``gpus``: PCI addresses.
-
-    ``parameters``: of the kernel module, by names without NVreg_. ``persistence``: the mode must be on.
-    """
-
-    driver: DriverTarget = DriverTarget()
-    gpus: List[str] = []
-    runtime: Optional[RuntimeChoice] = None
-    engines: Optional[EnginesChoice] = None
-    parameters: Dict[str, str] = {}
-    persistence: bool = False
-
-    @property
-    def mode(self) -> Optional[str]:
-        choice = self.runtime or self.engines
-        return choice.mode if choice else None
-
-    @property
-    def engine_names(self) -> List[str]:
-        return self.engines.names if self.engines else [names.DOCKER]
 
 
 class VerifyParams(NamedTuple):

@@ -3,9 +3,9 @@
 from typing import List, Optional
 
 from ..catalog.settings import Settings
+from ..facts.blocked_module import blocked_text
 from ..facts.model import Facts
 from . import health, parts
-from .driver import boot_module
 from .model import Refusal
 
 
@@ -41,7 +41,7 @@ def outdated(facts: Facts, digest: str) -> Optional[str]:
     if not record.ok:
         return "the last verification failed: %s" % ("; ".join(record.reasons) or "no reason recorded")
     if facts.driver.blocked:
-        return boot_module.blocked_text(facts.driver.blocked)
+        return blocked_text(facts.driver.blocked)
     if record.boot_id != facts.base.boot_id:
         return "the host was rebooted since its last verification"
     if record.digest != digest:

@@ -11,10 +11,10 @@ from ..containers import cdi
 from ..containers import engine as engines
 from ..diagnostics import messages
 from ..facts import engines as facts_engines
-from ..plan.model import VerifyExpectation
 from . import devices as device_selection
 from . import nvml
 from .devices import selectors
+from .expectation import VerifyExpectation
 
 TIMEOUT = 300.0
 """Seconds for one container, including the pull of its image."""

@@ -3,7 +3,7 @@
 import re
 from typing import Iterable, List, Sequence
 
-from ..plan.model import VerifyExpectation
+from .expectation import VerifyExpectation
 from .nvml import NvmlGpu
 
 ALL = "all"

@@ -5,9 +5,9 @@ from typing import Dict, List, NamedTuple, Optional
 from ..diagnostics.message_table import Explanation
 from ..diagnostics.xid import Xid
 from ..facts.model import Facts
-from ..plan.model import VerifyExpectation
 from .compute import ComputeResult
 from .devices import ALL
+from .expectation import VerifyExpectation
 from .frameworks import FrameworkResult
 from .nvml import NvmlResult
 

@@ -11,13 +11,13 @@ from ..diagnostics import kernel_log, xid
 from ..facts import collect, driver_origin, verified
 from ..facts.model import VerifiedFacts
 from ..facts.probes import Probes
-from ..plan.model import VerifyExpectation
 from ..system import kernel_messages
 from . import compute, frameworks, nvml, requirement
 from . import container as containers
 from .checks import Check, failure_message
 from .devices import ALL, unknown_devices
 from .evidence import Evidence, FabricManager
+from .expectation import VerifyExpectation
 from .verdict import FABRIC_MANAGER, Verdict, judge_evidence
 
 VERSION = re.compile(r"(\d{3}\.\d+(?:\.\d+)?)")

@@ -4,9 +4,10 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from ..containers import engine as engines
 from ..diagnostics import messages, xid
+from ..driver import module_parameters
+from ..facts import blocked_module
 from ..facts.model import CdiSpecFacts, DriverFacts
 from ..hardware import pci
-from ..plan.driver import boot_module, parameters
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
 from .devices import select_gpus, unknown_devices
@@ -63,7 +64,7 @@ def loaded_version(evidence: Evidence) -> Optional[str]:
 def check_boot_module(evidence: Evidence) -> List[Check]:
     """Nothing keeps modprobe from loading the driver when the host boots the next time."""
     blocked = evidence.facts.driver.blocked
-    text, remedy = (boot_module.blocked_text(blocked), boot_module.remedy(blocked.lines)) if blocked else ("", "")
+    text, remedy = (blocked_module.blocked_text(blocked), blocked_module.remedy(blocked.lines)) if blocked else ("", "")
     found = "prevented" if blocked else "not prevented"
     return [judge("driver_at_boot", not blocked, "modprobe loads the driver", found, text, remedy)]
 
@@ -83,7 +84,7 @@ def check_parameters(evidence: Evidence) -> List[Check]:
         else:
             cause = "the module was loaded without it, or with another value from elsewhere"
             remedy = "see 'modprobe -c | grep NVreg_' on the host, then run the playbook again: it reloads the module"
-            same = parameters.is_same(value, shown)
+            same = module_parameters.is_same(value, shown)
             found.append(judge("module_parameters", same, expected, shown, cause, remedy))
     return found
 

@@ -5,7 +5,8 @@ from typing import List
 from ...catalog.settings import Settings
 from ...containers.daemon_json import merge as daemon_json
 from ...facts.model import Facts
-from ..model import Decision, RuntimeChoice
+from ...verify.expectation import RuntimeChoice
+from ..model import Decision
 from . import daemon_json_keys, docker, docker_options
 from .daemon_json_keys import ActivationReason
 from .runtime_cleanup import CleanupDecision

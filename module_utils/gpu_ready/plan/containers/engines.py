@@ -7,7 +7,8 @@ from ...containers import cdi
 from ...containers import names as engines
 from ...containers.containerd import config
 from ...facts.model import Facts
-from ..model import Choices, Decision, EnginesChoice, Notice, Refusal, Step
+from ...verify.expectation import EnginesChoice
+from ..model import Choices, Decision, Notice, Refusal, Step
 from . import cdi_spec, containerd, crio, docker, docker_packages, kubernetes, podman, runtime
 from .daemon_json_keys import TOOLKIT
 from .model import SupportFile

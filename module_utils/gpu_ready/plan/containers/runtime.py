@@ -12,18 +12,9 @@ from ...containers import cdi, driver_volume
 from ...containers import docker as engines
 from ...containers.daemon_json import merge as daemon_json
 from ...facts.model import Facts
+from ...verify.expectation import RuntimeChoice
 from .. import in_use, repository
-from ..model import (
-    DOCKER_RESTART,
-    Choices,
-    Decision,
-    Notice,
-    PackageTarget,
-    Refusal,
-    RepositoryParams,
-    RuntimeChoice,
-    Step,
-)
+from ..model import DOCKER_RESTART, Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step
 from . import (
     cdi_spec,
     cdi_versions,

@@ -2,7 +2,8 @@
 
 from typing import Dict, List, NamedTuple, Optional
 
-from ..model import DriverTarget, PackageTarget
+from ...verify.expectation import DriverTarget
+from ..model import PackageTarget
 
 
 class HeadersParams(NamedTuple):

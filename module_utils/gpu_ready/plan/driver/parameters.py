@@ -6,11 +6,12 @@ the kernel keeps the last value (kernel/params.c: parse_args). So our file has a
 """
 
 import re
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple
 
 from ...base.nearest import nearest
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
+from ...driver.module_parameters import is_same, to_number
 from ...facts.model import Facts
 from ..model import DriverChoice, FileDiff, Refusal, Step
 from .model import ModprobeParams
@@ -21,7 +22,6 @@ PACKAGED = ("/usr/", "/lib/")
 LINE = r"(?m)^[ \t]*options[ \t]+nvidia(?:[-_](?:current|tesla|legacy)[\w-]*)?[ \t]+((?:\\\n|.)*)"
 """Of Debian's modules with names of their own too. A backslash at its end continues a line."""
 SETTING = r"(?<!\S)NVreg_(\w+)=(\"[^\"\n]*\"|\S*)"
-NUMBER = r"-?(?:0x[0-9a-fA-F]+|\d+)"
 
 
 class Assignment(NamedTuple):
@@ -45,26 +45,6 @@ def assignments(text: str) -> List[Assignment]:
         for line in re.finditer(LINE, text)
         for name, value in re.findall(SETTING, line.group(1))
     ]
-
-
-def to_number(text: str) -> Optional[int]:
-    """Return the value of a numeric parameter, None for other text.
-
-    The kernel takes 438, 0666 and 0x1b6 alike (kstrtoint with base 0) and NVIDIA shows them unsigned
-    (nv_procfs_read_params in nv-procfs.c of the open kernel modules).
-    """
-    if not re.fullmatch(NUMBER, text):
-        return None
-    try:
-        return int(text, 8 if re.match("-?0[0-9]", text) else 0) & 0xFFFFFFFF
-    except ValueError:  # 08
-        return None
-
-
-def is_same(value: str, shown: str) -> bool:
-    """Return True if two values of a parameter mean the same; the driver shows strings in quotes."""
-    number = to_number(value)
-    return value == shown.strip('"') if number is None else number == to_number(shown.strip('"'))
 
 
 def file_content(facts: Facts, desired: Dict[str, str]) -> str:

@@ -10,12 +10,12 @@ from ...catalog.driver_sources import DKMS, PROFILES, RUNFILE, DriverSource
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from ...facts.model import Facts
+from ...verify.expectation import DriverTarget
 from .. import repository
 from ..model import (
     DRIVER_RELOAD,
     NONE,
     DriverChoice,
-    DriverTarget,
     FileDiff,
     PackageTarget,
     RepositoryParams,

@@ -73,7 +73,6 @@ from ..module_utils.gpu_ready.containers.containerd import config as containerd_
 from ..module_utils.gpu_ready.containers.containerd import edits as containerd_edits
 from ..module_utils.gpu_ready.containers.containerd import files as containerd_files
 from ..module_utils.gpu_ready.facts import engines
-from ..module_utils.gpu_ready.plan.containers import containerd
 
 ANSWER = ContainerdConfigAnswer
 ARGUMENT_SPEC = {
@@ -90,9 +89,7 @@ def run(host, params, check):
     if params["mode"] == containerd_config.NONE:
         change = containerd_edits.plan_removal(found, engine.before, engine.after, engine.record)
     else:
-        change = containerd_edits.plan_edits(
-            containerd.version(engine), found, params["mode"], params["default"], engine.record
-        )
+        change = containerd_edits.plan_edits(engine.version, found, params["mode"], params["default"], engine.record)
     if change.edits and not check:
         try:
             containerd_files.write(host, change, found[0].path)

@@ -25,6 +25,11 @@ options:
     description: Processes of this user on the control node, as for M(gpu_lease).
     type: list
     elements: str
+  driver_packages:
+    description:
+      - Regular expression that the names of packages of a driver match. The action plugin sets it, from the catalog on
+        the control node.
+    type: str
   take_over:
     description: Uninstall although another run works on the node, as for M(gpu_lease).
     type: bool
@@ -89,22 +94,26 @@ compile_once()
 
 from ..module_utils.gpu_ready.answers.packages import UninstallAnswer
 from ..module_utils.gpu_ready.base import errors, lease, manifest
+from ..module_utils.gpu_ready.base.action_plugins import missing_plugin
+from ..module_utils.gpu_ready.base.disruptions import DISRUPTIONS
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.lifecycle import uninstall
 from ..module_utils.gpu_ready.lifecycle.removal.context import Removal
-from ..module_utils.gpu_ready.plan.model import DISRUPTIONS
 
 ANSWER = UninstallAnswer
 ARGUMENT_SPEC = {
     "gpu_ready_uninstall": {"type": "bool", "default": False},
     "gpu_ready_disrupt": {"type": "list", "elements": "str", "default": []},
     "living": {"type": "list", "elements": "str"},
+    "driver_packages": {"type": "str"},
     "take_over": {"type": "bool", "default": False},
 }
 
 
 def run(host, params, check):
+    if params["driver_packages"] is None:
+        raise missing_plugin("gpu_uninstall")
     only_list = not (params["gpu_ready_uninstall"] or check)
     work = lease.current_run()
     # Without that directory gpu-ready recorded nothing here, and the lease would create it.
@@ -117,7 +126,11 @@ def run(host, params, check):
 def uninstall_node(host, params, check, only_list):
     done = []
     try:
-        work = Removal(host, permitted=DISRUPTIONS if only_list else params["gpu_ready_disrupt"])
+        work = Removal(
+            host,
+            permitted=DISRUPTIONS if only_list else params["gpu_ready_disrupt"],
+            driver_packages=params["driver_packages"],
+        )
         actions = uninstall.find_actions(work)
         if actions and only_list:
             raise GpuReadyError(uninstall.describe_unconfirmed(actions, work))

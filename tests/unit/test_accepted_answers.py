@@ -36,7 +36,7 @@ from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, run_playboo
 from tests.unit.test_answers import FILES, TASKS, short
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_PLUGINS = {"gpu_audit", "gpu_capture", "gpu_node_facts", "gpu_node_plan", "gpu_report"}
+OWN_PLUGINS = {"gpu_audit", "gpu_capture", "gpu_node_facts", "gpu_node_plan", "gpu_report", "gpu_uninstall"}
 """Modules of which the control node does a part, or all."""
 ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"}
 MODULES = sorted({path.stem for path in (ROOT / "library").glob("*.py")} - ON_THE_CONTROL_NODE)

@@ -11,7 +11,7 @@ import pytest
 from gpu_ready.base.host import Result
 from gpu_ready.containers.daemon_json import merge as daemon_json
 from gpu_ready.containers.daemon_json import write as daemon_json_file
-from gpu_ready.lifecycle.removal import context
+from gpu_ready.lifecycle.removal import recorded_files
 
 from tests.grid import sampled
 from tests.unit.recorded import RecordedHost
@@ -174,7 +174,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(tmp_path: Path,
         assert path.read_bytes() == after
         assert {item.name for item in path.parent.iterdir()} == {"daemon.json", "gpu-ready"}
         recorded = json.loads((directory / "manifest.json").read_text())["daemon_json"][str(path)]
-        assert context.restored(recorded) == before
+        assert recorded_files.restored(recorded) == before
         text = None if before is None else before.decode()
         back = daemon_json.revert(change.after, {"before": text, "keys": recorded["keys"]})
         assert (None if back is None else back.encode()) == before
@@ -194,7 +194,7 @@ def test_uninstall_restores_the_exact_file_after_several_runs(tmp_path: Path, be
     for expected in ({"features": {"cdi": True}}, {**NVIDIA, "default-runtime": "nvidia"}, {"default-runtime": "runc"}):
         write_keys(path, expected, directory)
     recorded = json.loads((directory / "manifest.json").read_text())["daemon_json"][str(path)]
-    restored = context.restored(recorded)
+    restored = recorded_files.restored(recorded)
     text = None if restored is None else restored.decode()
     back = daemon_json.revert(path.read_bytes().decode(), {"before": text, "keys": recorded["keys"]})
     assert (None if back is None else back.encode()) == before

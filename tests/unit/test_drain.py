@@ -10,7 +10,8 @@ from gpu_ready.drain import hook
 from gpu_ready.drain import journal as drain
 from gpu_ready.drain.journal import DrainError
 from gpu_ready.lifecycle import uninstall
-from gpu_ready.lifecycle.removal.context import Removal, UninstallError
+from gpu_ready.lifecycle.removal.context import Removal
+from gpu_ready.lifecycle.removal.errors import UninstallError
 from gpu_ready.upgrade.model import PHASES
 
 from tests.unit.clock import Clock

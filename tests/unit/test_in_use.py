@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
+from gpu_ready.base.disruptions import NONE
 from gpu_ready.catalog import model as catalog
 from gpu_ready.containers.docker import EngineInfo
 from gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, WorkFacts
 from gpu_ready.plan import compose, in_use
 from gpu_ready.plan.containers.model import CleanupParams, DockerInstallParams
 from gpu_ready.plan.driver.model import ActivateParams
-from gpu_ready.plan.model import NONE, Decision, Step
+from gpu_ready.plan.model import Decision, Step
 
 from tests.unit.hosts import T4, bare, having, installed
 from tests.unit.plans import settings

@@ -13,7 +13,7 @@ from gpu_ready.driver import gpu_services
 from gpu_ready.facts import monitoring as facts_monitoring
 from gpu_ready.facts.model import ContainerFacts, Facts, MonitoringFacts, WorkFacts
 from gpu_ready.lifecycle import audit, monitoring, uninstall, variables
-from gpu_ready.lifecycle.removal import written_files
+from gpu_ready.lifecycle.removal import recorded_files
 from gpu_ready.lifecycle.removal.context import Removal
 from gpu_ready.plan import compose
 from gpu_ready.plan.monitoring import plan_monitoring
@@ -167,8 +167,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(manifest, "read", lambda *_: read(path))
     for name in ("note_files", "make_parents"):
         monkeypatch.setattr(manifest_notes, name, functools.partial(getattr(manifest_notes, name), path=path))
-    directories = (*written_files.DIRECTORIES, str(tmp_path / "etc/systemd/system/multi-user.target.d"))
-    monkeypatch.setattr(written_files, "DIRECTORIES", directories)
+    directories = (*recorded_files.DIRECTORIES, str(tmp_path / "etc/systemd/system/multi-user.target.d"))
+    monkeypatch.setattr(recorded_files, "DIRECTORIES", directories)
     return tmp_path
 
 

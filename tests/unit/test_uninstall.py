@@ -1,17 +1,24 @@
 """Uninstall reverts what the manifest lists and still exists, and nothing else."""
 
 import base64
+import importlib
 import json
+import re
+import types
 from pathlib import Path
 
 import pytest
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_uninstall
 from gpu_ready.base import manifest, manifest_notes
+from gpu_ready.base.disruptions import DISRUPTIONS
+from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Result
+from gpu_ready.catalog import driver_packages
 from gpu_ready.lifecycle import uninstall
-from gpu_ready.lifecycle.removal import drivers, engines, packages, written_files
-from gpu_ready.lifecycle.removal.context import Removal, UninstallError
+from gpu_ready.lifecycle.removal import drivers, engines, packages, purge, written_files
+from gpu_ready.lifecycle.removal.context import Removal
+from gpu_ready.lifecycle.removal.errors import UninstallError
 from gpu_ready.packaging import apt, rpm
-from gpu_ready.plan.model import DISRUPTIONS
 
 from tests.unit.recorded import RecordedHost
 
@@ -325,7 +332,9 @@ def test_an_outstanding_restart_of_a_killed_run_is_done_by_the_next(tmp_path: Pa
 )
 def test_modules_of_a_removed_driver_are_unloaded(recorded: dict[str, object], unloaded: bool, tmp_path: Path) -> None:
     host = RecordedHost(files={"/sys/module/nvidia/refcnt": "0\n"}, programs=query())
-    actions = drivers.find_modules(Removal(host, note(tmp_path, recorded)))
+    actions = drivers.find_modules(
+        Removal(host, note(tmp_path, recorded), driver_packages=driver_packages.driver_pattern())
+    )
     assert [action.words for action in actions] == (["unload nvidia"] if unloaded else [])
 
 
@@ -436,10 +445,10 @@ def test_empty_directories_of_module_sources_are_removed(tmp_path: Path) -> None
     (tmp_path / "nvidia-1.0/lib").mkdir(parents=True)
     (tmp_path / "nvidia-1.0/notes").touch()
     for name in ("nvidia-580.95.05", "nvidia-1.0"):
-        packages.remove_empty(str(tmp_path / name))
+        purge.remove_empty(str(tmp_path / name))
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == ["nvidia-1.0", "nvidia-1.0/notes"]  # fmt: skip
     host = RecordedHost(files={"/usr/src/nvidia-1.0/a": "", "/usr/src/zfs-2/a": "", "/var/lib/dkms/nvidia/b": ""})
-    found = packages.find_module_sources(Removal(host, str(tmp_path)))
+    found = purge.find_module_sources(host)
     assert found == ["/usr/src/nvidia-1.0", "/var/lib/dkms/nvidia"]
 
 
@@ -454,3 +463,14 @@ def test_toolkits_of_the_installer_are_removed_before_packages_and_after_cudnn(t
         "remove CUDA 12.8 of NVIDIA's installer",
         "remove CUDA 12.9 of NVIDIA's installer",
     ]
+
+
+def test_which_packages_are_a_driver_comes_from_the_control_node() -> None:
+    plugin = object.__new__(gpu_uninstall.ActionModule)
+    plugin._task = types.SimpleNamespace(args={"gpu_ready_uninstall": True})
+    given = plugin.module_arguments()
+    assert given["gpu_ready_uninstall"] and re.fullmatch(given["driver_packages"], "nvidia-driver-580-open")
+    assert not re.fullmatch(given["driver_packages"], "nvidia-container-toolkit")
+    module = importlib.import_module("ansible_collections.gpu_ready.nodes.plugins.modules.gpu_uninstall")
+    with pytest.raises(GpuReadyError, match="did not find the action plugin of gpu_uninstall"):
+        module.run(RecordedHost(), {"gpu_ready_uninstall": True, "driver_packages": None}, True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gpu_ready.base import records
+from gpu_ready.base.disruptions import DRIVER_RELOAD, REBOOT
 from gpu_ready.base.errors import GpuReadyError
 from gpu_ready.base.host import Host
 from gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
@@ -13,7 +14,7 @@ from gpu_ready.lifecycle import variables
 from gpu_ready.plan import compose, upgrade
 from gpu_ready.plan.driver import choose as driver
 from gpu_ready.plan.driver.model import ActivateParams
-from gpu_ready.plan.model import DRIVER_RELOAD, REBOOT, Choices, DriverChoice, Refusal, Step
+from gpu_ready.plan.model import Choices, DriverChoice, Refusal, Step
 from gpu_ready.upgrade import journal, phases, stage
 from gpu_ready.upgrade.fleet import answers, model, results, tables
 from gpu_ready.upgrade.fleet import rollout as rollouts

@@ -26,6 +26,11 @@ def _pattern(*kinds: str) -> "re.Pattern[str]":
     return _packages[key]
 
 
+def driver_pattern() -> str:
+    """Return the regular expression that the names of packages of a driver match."""
+    return pattern_text(LIBRARIES, MODULES, PARTS)
+
+
 def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
     pattern = _pattern(LIBRARIES, MODULES, PARTS)
     return {name: version for name, version in installed.items() if pattern.fullmatch(name)}

@@ -6,13 +6,13 @@ import os
 import signal
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ..base.disruptions import DISRUPTIONS, REBOOT
 from ..base.errors import GpuReadyError
 from ..base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..facts.model import Facts
 from ..lifecycle import decide, variables
 from ..plan import apt_repository, compose, dnf_repository  # noqa: F401  before the processes begin
-from ..plan.model import DISRUPTIONS, REBOOT
 from ..report import layout
 from . import captures
 from .host import other_rules

@@ -7,12 +7,13 @@ boot finds a module for its kernel. A host that lost all its GPUs is no host wit
 from typing import Dict, List, Optional, Tuple, Union
 
 from ..base import records, versions
+from ..base.disruptions import REBOOT
 from ..facts.blocked_module import blocked_text
 from ..facts.model import Facts, ModuleFacts
 from ..plan import compose, health, verification
 from ..plan import upgrade as plan_upgrade
 from ..plan.driver import parameters
-from ..plan.model import REBOOT, DriverChoice, Refusal
+from ..plan.model import DriverChoice, Refusal
 from ..report.host_audit import AuditCheck
 
 SOUND, DRIFT, REFUSED, NO_GPU = "ok", "drift", "refused", "no_gpu"

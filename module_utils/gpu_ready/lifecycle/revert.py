@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from ..base import files, manifest, manifest_notes
 from ..base.host import Host
 from ..packaging.manager import Manager
-from .removal import context, packages, written_files
+from .removal import purge, recorded_files
 
 DIRECTORY_OF_OURS = "a directory of gpu-ready\n"
 
@@ -34,11 +34,11 @@ def revert(host: Host, manager: Manager, request: RevertRequest, check: bool) ->
             if not check:
                 shutil.rmtree(path)
         elif entry or path in request.leftovers:
-            before = context.restored(entry) if entry else None
+            before = recorded_files.restored(entry) if entry else None
             present = host.read_bytes(path)
             if present == before:
                 continue
-            edit = written_files.describe_edit(host, path, entry) if entry and path not in request.leftovers else ""
+            edit = recorded_files.describe_edit(host, path, entry) if entry and path not in request.leftovers else ""
             if edit:
                 kept.append("%s is kept: %s. Delete it if nothing needs it" % (path, edit))
                 continue
@@ -58,9 +58,8 @@ def purge_packages(host: Host, manager: Manager, names: List[str], recorded: Lis
     owned = [name for name in names if name in installed and installed[name].state != "not-installed"]
     owned = [name for name in owned if name in recorded]
     if owned and not check:
-        work = context.Removal(host)
-        work.manager.repair(manifest.owned_packages(work.recorded))
-        packages.purge_packages(work, owned)
+        manager.repair(manifest.owned_packages(manifest.read()))
+        purge.purge_packages(host, manager, owned)
         manifest_notes.drop("packages", owned)
     return owned
 
@@ -72,7 +71,7 @@ def restore_file(path: str, before: Optional[bytes], mode: Optional[int]) -> Non
     elif os.path.lexists(path):
         os.unlink(path)
         directory = os.path.dirname(path)
-        if directory in written_files.DIRECTORIES and not os.listdir(directory):
+        if directory in recorded_files.DIRECTORIES and not os.listdir(directory):
             os.rmdir(directory)
 
 

@@ -8,7 +8,8 @@ from ..drain import journal as drain
 from ..upgrade import journal as upgrade
 from ..upgrade.model import BACK, CLOSED
 from .removal import drivers, engines, packages, services, toolkits, written_files
-from .removal.context import Action, Removal, UninstallError
+from .removal.context import Action, Removal
+from .removal.errors import UninstallError
 
 SUBJECTS = (
     engines.find_images,

@@ -1,52 +1,17 @@
-"""The guard of running work: a plan that would stop work is refused before any change, unless that is permitted.
+"""The guard of running work: a plan that would stop work is refused before any change, unless that is permitted."""
 
-Services of the driver that the plan itself stops and starts (driver/gpu_services.py) are no work.
-"""
+from typing import Dict, List, Sequence, Set
 
-from typing import Dict, List, NamedTuple, Sequence, Set
-
+from ..base.disruptions import CONTAINERD_RESTART, DOCKER_RESTART, DRIVER_RELOAD, KUBERNETES_RESTART, REBOOT
 from ..catalog.settings import Settings
 from ..containers import names as engines
-from ..facts.model import ContainerFacts, Facts, GpuProcess, WorkFacts
+from ..facts import affected
+from ..facts.affected import AffectedWork
+from ..facts.model import Facts, WorkFacts
 from .containers.docker_packages import CONTAINERD_PACKAGES
 from .containers.model import CleanupParams, DockerInstallParams, MigrationParams
 from .driver.model import ActivateParams
-from .model import (
-    CONTAINERD_RESTART,
-    DOCKER_RESTART,
-    DRIVER_RELOAD,
-    KUBERNETES_RESTART,
-    REBOOT,
-    Decision,
-    Notice,
-    Refusal,
-    Step,
-)
-
-MOST_NAMES = 4
-CONSEQUENCES = {
-    DOCKER_RESTART: "docker would restart (%s), which stops %s",
-    CONTAINERD_RESTART: "containerd would restart (%s), which stops %s",
-    KUBERNETES_RESTART: "Kubernetes would restart on this host (%s), which stops %s",
-    DRIVER_RELOAD: "the driver would be replaced (%s) while it is used by %s",
-    REBOOT: "the host would reboot (%s), which stops %s",
-}
-
-
-class AffectedWork(NamedTuple):
-    """The work that a disruption stops: names for messages, and the number of containers without a name here."""
-
-    names: List[str]
-    unlisted: int = 0
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.names and not self.unlisted
-
-    def text(self) -> str:
-        rest = len(self.names[MOST_NAMES:]) + self.unlisted
-        shown = ", ".join(self.names[:MOST_NAMES]) or "running containers"
-        return "%s and %d more" % (shown, rest) if rest else shown
+from .model import Decision, Notice, Refusal, Step
 
 
 def check_running_work(
@@ -57,15 +22,15 @@ def check_running_work(
     ``drains``: how the host is drained before the steps run (values of gpu_upgrade_drain).
     """
     left = work_after_drain(facts.work, drains)
-    live = bool(holders(facts.work)) and not holders(left)
+    live = bool(affected.holders(facts.work)) and not affected.holders(left)
     facts = facts._replace(work=left)
     refusals, warnings = [], []
     for disruption, why in planned_disruptions(settings, steps, live).items():
         work = affected_work(facts, disruption, steps)
         if work.is_empty:
             continue
-        text = CONSEQUENCES[disruption] % (why, work.text())
-        held = holders(facts.work) if disruption == DRIVER_RELOAD else []
+        text = affected.CONSEQUENCES[disruption] % (why, work.text())
+        held = affected.holders(facts.work) if disruption == DRIVER_RELOAD else []
         if disruption in settings.gpu_ready_disrupt and not held:
             warnings.append(Notice("work_stopped", text, "gpu_ready_disrupt permits it"))
         else:
@@ -83,7 +48,7 @@ def planned_disruptions(settings: Settings, steps: List[Step], live: bool) -> Di
     for step in steps:
         reloads = live and isinstance(step.params, ActivateParams) and step.params.fallback == "reboot"
         disruption = DRIVER_RELOAD if reloads else step.disruption
-        if disruption in CONSEQUENCES:
+        if disruption in affected.CONSEQUENCES:
             found.setdefault(disruption, step.why)
     reboot = found.pop(REBOOT, None)
     return {REBOOT: reboot} if reboot is not None and settings.gpu_ready_reboot_ok else found
@@ -144,22 +109,7 @@ def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedW
         return containers_of_containerd(facts, [step for step in steps if step.disruption == CONTAINERD_RESTART])
     if disruption == KUBERNETES_RESTART:
         return affected_by_kubernetes(facts)
-    return users_of_gpus(work) if disruption == DRIVER_RELOAD else everything(work)
-
-
-def users_of_gpus(work: WorkFacts) -> AffectedWork:
-    """Return what uses a GPU or may use one at any time: processes, Slurm jobs, containers that can reach a GPU."""
-    names = holders(work) + job_names(work) + container_names([one for one in work.containers if one.gpu])
-    return AffectedWork(unique(names), work.unlisted)
-
-
-def everything(work: WorkFacts) -> AffectedWork:
-    return AffectedWork(unique(holders(work) + job_names(work) + container_names(work.containers)), work.unlisted)
-
-
-def containers_of_engines(work: WorkFacts, *names: str) -> AffectedWork:
-    listed = [one for one in work.containers if one.engine in names]
-    return AffectedWork(unique(container_names(listed)), work.unlisted if engines.DOCKER in names else 0)
+    return affected.users_of_gpus(work) if disruption == DRIVER_RELOAD else affected.everything(work)
 
 
 def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
@@ -176,8 +126,8 @@ def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
             named |= set(step.params.containers)
         elif not survive or (isinstance(step.params, DockerInstallParams) and step.params.remove):
             others = [engines.CONTAINERD] if replaces_containerd([step]) else []
-            return containers_of_engines(facts.work, engines.DOCKER, *others)
-    return AffectedWork(unique(container_names([one for one in listed if one.name in named])))
+            return affected.containers_of_engines(facts.work, engines.DOCKER, *others)
+    return AffectedWork(affected.unique(affected.container_names([one for one in listed if one.name in named])))
 
 
 def replaces_containerd(steps: Sequence[Step]) -> bool:
@@ -193,7 +143,7 @@ def containers_of_containerd(facts: Facts, steps: Sequence[Step]) -> AffectedWor
     """
     if facts.engines.containerd.keeps_containers and not replaces_containerd(steps):
         return AffectedWork([])
-    return containers_of_engines(facts.work, engines.CONTAINERD, engines.DOCKER)
+    return affected.containers_of_engines(facts.work, engines.CONTAINERD, engines.DOCKER)
 
 
 def affected_by_kubernetes(facts: Facts) -> AffectedWork:
@@ -203,48 +153,5 @@ def affected_by_kubernetes(facts: Facts) -> AffectedWork:
     """
     kubelet = facts.engines.kubernetes
     servers = ["the API server of this k3s server for about a minute"] if kubelet.unit == engines.K3S else []
-    pods = AffectedWork([]) if kubelet.keeps_containers else containers_of_engines(facts.work, engines.K3S)
+    pods = AffectedWork([]) if kubelet.keeps_containers else affected.containers_of_engines(facts.work, engines.K3S)
     return AffectedWork(servers + pods.names, pods.unlisted)
-
-
-def holders(work: WorkFacts) -> List[str]:
-    """Return what holds a GPU open, by the name of its container or Slurm job, else as a process."""
-    names = {one.name: container_name(one) for one in work.containers if one.gpu}
-    return unique([holder_name(process, names) for process in work.processes if is_work(process)])
-
-
-def job_names(work: WorkFacts) -> List[str]:
-    return ["Slurm job %s" % job for job in work.jobs]
-
-
-def is_work(process: GpuProcess) -> bool:
-    """Return True if a process is none of the driver's own services.
-
-    The same program in a container is no unit of systemd.
-    """
-    return bool(process.container or not process.service)
-
-
-def holder_name(process: GpuProcess, names: Dict[str, str]) -> str:
-    if process.job:
-        return "Slurm job %s" % process.job
-    if process.container:
-        return names.get(process.container, "container %s" % process.container)
-    return "process %d (%s)" % (process.pid, process.name)
-
-
-def container_names(containers: List[ContainerFacts]) -> List[str]:
-    """Return the names for messages, those with a GPU first; a pod of several containers has one name."""
-    found: Dict[str, str] = {}
-    for one in sorted(containers, key=lambda one: (not one.gpu, one.name)):
-        found.setdefault(one.name, container_name(one))
-    return list(found.values())
-
-
-def container_name(container: ContainerFacts) -> str:
-    kind = "pod" if container.pod else "container"
-    return "%s %s%s" % (kind, container.name, " (%s)" % container.gpu if container.gpu else "")
-
-
-def unique(names: List[str]) -> List[str]:
-    return list(dict.fromkeys(names))

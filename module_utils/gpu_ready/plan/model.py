@@ -2,19 +2,9 @@
 
 from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
 
+from ..base.disruptions import NONE
 from ..base.records import Word
 from ..verify.expectation import EnginesChoice, RuntimeChoice, VerifyExpectation
-
-NONE = "none"
-CONTAINERD_RESTART = "containerd_restart"
-KUBERNETES_RESTART = "kubernetes_restart"
-DOCKER_RELOAD = "docker_reload"
-DOCKER_RESTART = "docker_restart"
-DRIVER_RELOAD = "driver_reload"
-REBOOT = "reboot"
-DISRUPTIONS = (NONE, CONTAINERD_RESTART, KUBERNETES_RESTART, DOCKER_RELOAD, DOCKER_RESTART, DRIVER_RELOAD, REBOOT)
-"""What a step does to running work, least first."""
-
 
 # ---- parameters of steps -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ must be named as well.
 """
 
 import posixpath
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import toml
 from .config import (
@@ -30,6 +30,7 @@ CDI_DIRECTORY = "/etc/cdi"
 IMPORTS = ("imports",)
 EARLIER = "/etc/containerd/conf.d/*.toml"
 """What gpu-ready imported before DROP_IN."""
+OLDEST = (1, 6)
 FIRST_CDI = (1, 7)
 FIRST_MERGE = (2, 0)
 PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
@@ -154,12 +155,14 @@ def check_supported(engine: Tuple[int, ...], files: List[ConfigFile], mode: str)
 
 
 def plan_edits(
-    engine: Tuple[int, ...], files: List[ConfigFile], mode: str, default: bool, recorded: KeyValues
+    version: Optional[Sequence[int]], files: List[ConfigFile], mode: str, default: bool, recorded: KeyValues
 ) -> ContainerdChange:
     """Return edits that configure the CRI plugin for a mode; none if it is configured already. Raises ConfigError.
 
+    ``version``: an unknown one counts as the oldest, whose configuration all versions understand.
     ``recorded``: keys of config.toml that gpu-ready set, with their previous value; the mode may no longer need all.
     """
+    engine = tuple(version or OLDEST)
     check_supported(engine, files, mode)
     if engine < FIRST_MERGE:
         return _edit_main_file(engine, files, mode, default, recorded)

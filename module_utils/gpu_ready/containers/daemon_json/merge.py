@@ -40,6 +40,8 @@ RELOADABLE = frozenset(
 )
 """Keys that dockerd applies on SIGHUP; every other key needs a restart."""
 
+RELOAD, RESTART = "reload", "restart"
+"""What dockerd needs to apply a change: SIGHUP, or a new start."""
 RESTART_MARK = "docker-restart.json"
 """Written before a change that needs a restart; facts compare its age with the start of dockerd."""
 _ABSENT = object()
@@ -65,7 +67,7 @@ def activation(keys: Iterable[str]) -> str:
     tops = {key.split(".", 1)[0] for key in keys}
     if not tops:
         return "none"
-    return "reload" if tops <= RELOADABLE else "restart"
+    return RELOAD if tops <= RELOADABLE else RESTART
 
 
 def same_value(path: Path, have: Any, want: Any) -> bool:

@@ -1,27 +1,22 @@
 """What all subjects of an uninstallation share: the host, the manifest, what runs there, and the list of actions."""
 
-import base64
 import os
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from ...base import manifest
 from ...base import pending as rebuilds
-from ...base.errors import GpuReadyError
 from ...base.host import Host
+from ...facts import affected
 from ...facts import docker as docker_facts
 from ...facts import work as work_facts
 from ...facts.model import DockerFacts, WorkFacts
 from ...packaging import manager as packages
 from ...packaging import select
-from ...plan import in_use
 from ...upgrade import journal
+from .errors import UninstallError
 from .package_plan import PackagePlan, plan_packages
 
 LIMIT = 1200.0
-
-
-class UninstallError(GpuReadyError):
-    """A recorded change cannot be reverted. The message has cause and remedy."""
 
 
 class Action(NamedTuple):
@@ -31,22 +26,25 @@ class Action(NamedTuple):
     act: Callable[[], object]
 
 
-def restored(entry: Dict[str, Any]) -> Optional[bytes]:
-    """Return the content of a file before gpu-ready, None if it did not exist."""
-    return None if entry.get("before") is None else base64.b64decode(entry["before"])
-
-
 class Removal:
     """The changes to revert on this host. The list is made first, so check mode shows what a real run does.
 
-    ``permitted``: disruptions that may stop work (gpu_ready_disrupt). ``stops``: what the permitted ones stop.
-    ``kept``: what gpu-ready added and does not remove, each with the reason.
+    ``permitted``: disruptions that may stop work (gpu_ready_disrupt). ``driver_packages``: a regular expression that
+    the names of packages of a driver match. ``stops``: what the permitted disruptions stop. ``kept``: what gpu-ready
+    added and does not remove, each with the reason.
     """
 
-    def __init__(self, host: Host, directory: str = manifest.DIRECTORY, permitted: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        host: Host,
+        directory: str = manifest.DIRECTORY,
+        permitted: Sequence[str] = (),
+        driver_packages: str = "",
+    ) -> None:
         self.host = host
         self.directory = directory
         self.permitted = permitted
+        self.driver_packages = driver_packages
         self.stops: List[str] = []
         self.kept: List[str] = []
         self.path = directory + "/manifest.json"
@@ -72,7 +70,7 @@ class Removal:
             self._work = work_facts.collect(self.host, self.engine)
         return self._work
 
-    def refuse_work(self, disruption: str, text: str, work: in_use.AffectedWork) -> None:
+    def refuse_work(self, disruption: str, text: str, work: affected.AffectedWork) -> None:
         """Raise UninstallError for work that would be stopped without permission; remember what may be stopped.
 
         ``text`` has a %s for the work.

@@ -1,17 +1,18 @@
 """Unloads the driver that is removed, and removes a driver of NVIDIA's .run installer."""
 
 import functools
+import re
 from typing import List
 
 from ...base import manifest, manifest_notes
-from ...catalog import driver_packages
+from ...base.disruptions import DRIVER_RELOAD
 from ...driver import gpu_services, kernel_module
 from ...driver.runfile import install as runfile
 from ...driver.runfile import installed_files
 from ...driver.runfile.spec import RunfileError
-from ...plan import in_use
-from ...plan.model import DRIVER_RELOAD
-from .context import Action, Removal, UninstallError
+from ...facts import affected
+from .context import Action, Removal
+from .errors import UninstallError
 
 
 def find_modules(removal: Removal) -> List[Action]:
@@ -21,11 +22,11 @@ def find_modules(removal: Removal) -> List[Action]:
     """
     names = kernel_module.loaded_modules(removal.host)
     ours = [name for name in manifest.owned_packages(removal.recorded) if name not in removal.packages.kept]
-    driver = driver_packages.driver_packages(dict.fromkeys(ours, ""))
+    driver = [name for name in ours if re.fullmatch(removal.driver_packages, name)]
     if not names or not (removal.recorded.get("modules") or driver or is_own_installer_driver(removal)):
         return []
     text = "the driver would be removed while it is used by %s"
-    removal.refuse_work(DRIVER_RELOAD, text, in_use.users_of_gpus(removal.work))
+    removal.refuse_work(DRIVER_RELOAD, text, affected.users_of_gpus(removal.work))
     return [Action("unload " + " ".join(names), lambda: unload_modules(removal, names))]
 
 

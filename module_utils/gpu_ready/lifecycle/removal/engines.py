@@ -5,18 +5,18 @@ import os
 from typing import List, Optional
 
 from ...base import files, manifest_notes
+from ...base.disruptions import CONTAINERD_RESTART, DOCKER_RESTART
 from ...containers import crio
 from ...containers import engine as engines
 from ...containers.containerd import config as containerd_config
 from ...containers.containerd import files as containerd_files
 from ...containers.containerd import toml
 from ...containers.daemon_json import merge as daemon_json
+from ...facts import affected
 from ...facts import engines as engine_facts
-from ...plan import in_use
-from ...plan.containers import docker as plan_docker
-from ...plan.model import CONTAINERD_RESTART, DOCKER_RESTART
-from .context import Action, Removal, UninstallError, restored
-from .written_files import describe_edit
+from .context import Action, Removal
+from .errors import UninstallError
+from .recorded_files import describe_edit, restored
 
 
 def find_images(removal: Removal) -> List[Action]:
@@ -81,8 +81,8 @@ def find_containerd_edits(removal: Removal) -> List[Action]:
     engine = engine_facts.collect_containerd(removal.host, {})
     why = "gpu-ready's keys are removed from its files"
     if engine.active and not engine.keeps_containers:
-        work = in_use.containers_of_engines(removal.work, engines.CONTAINERD, engines.DOCKER)
-        removal.refuse_work(CONTAINERD_RESTART, in_use.CONSEQUENCES[CONTAINERD_RESTART] % (why, "%s"), work)
+        work = affected.containers_of_engines(removal.work, engines.CONTAINERD, engines.DOCKER)
+        removal.refuse_work(CONTAINERD_RESTART, affected.CONSEQUENCES[CONTAINERD_RESTART] % (why, "%s"), work)
     words = "remove gpu-ready's keys from " + ", ".join(edit.path for edit in edits)
     words += " and restart containerd; containers keep running" if engine.active else ""
     return [Action(words, functools.partial(revert_containerd, removal, edits, engine.active))]
@@ -117,17 +117,17 @@ def find_docker_edits(removal: Removal) -> List[Action]:
             keys = daemon_json.changed_keys(text, after)
         except daemon_json.DaemonJsonError as error:
             raise UninstallError("%s is not valid (%s): repair it, then run again" % (path, error)) from None
-        need = plan_docker.RESTART if engine.restart_pending else daemon_json.activation(keys)
+        need = daemon_json.RESTART if engine.restart_pending else daemon_json.activation(keys)
         need = need if engine.active and removal.docker_stays() else "none"
         why = "%s is removed from %s" % (", ".join(keys), path) if keys else "an interrupted run changed " + path
-        words = " and restart docker" if need == plan_docker.RESTART else ""
+        words = " and restart docker" if need == daemon_json.RESTART else ""
         if words and not (engine.info and engine.info.live_restore):
-            work = in_use.containers_of_engines(removal.work, engines.DOCKER)
-            removal.refuse_work(DOCKER_RESTART, in_use.CONSEQUENCES[DOCKER_RESTART] % (why, "%s"), work)
+            work = affected.containers_of_engines(removal.work, engines.DOCKER)
+            removal.refuse_work(DOCKER_RESTART, affected.CONSEQUENCES[DOCKER_RESTART] % (why, "%s"), work)
         if after != text:
             act = functools.partial(write_docker_configuration, removal, path, after, need)
             found.append(Action("remove gpu-ready's keys from " + path + words, act))
-        elif need == plan_docker.RESTART:
+        elif need == daemon_json.RESTART:
             act = functools.partial(removal.run, ["systemctl", "restart", "docker"])
             found.append(Action("restart docker", act))
     return found
@@ -135,7 +135,7 @@ def find_docker_edits(removal: Removal) -> List[Action]:
 
 def write_docker_configuration(removal: Removal, path: str, after: Optional[str], need: str) -> None:
     """Write docker's configuration, and reload or restart docker if it runs and stays."""
-    if need == plan_docker.RESTART:
+    if need == daemon_json.RESTART:
         files.write_mark(removal.directory + "/" + daemon_json.RESTART_MARK)
     if after is None:
         os.unlink(path)

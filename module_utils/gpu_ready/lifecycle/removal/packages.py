@@ -1,29 +1,19 @@
 """Removes packages that gpu-ready installed, and what belongs to them: holds, streams, keys, accounts, leftovers."""
 
 import functools
-import os
 import re
 from typing import List, Sequence
 
 from ...base import manifest
+from ...base.disruptions import DOCKER_RESTART
 from ...containers import engine as engines
+from ...facts import affected
 from ...facts.model import WorkFacts
 from ...packaging import manager as packages
 from ...packaging import rpm
-from ...plan import in_use
-from ...plan.model import DOCKER_RESTART
-from .context import Action, Removal, UninstallError
-from .package_plan import WHAT, find_foreign_changes, plan_packages
-
-MODULE_SOURCES = ("/usr/src", "/var/lib/dkms")
-"""Directories with the sources of the driver's module, which not every package removes."""
-
-
-def remove_empty(directory: str) -> None:
-    """Remove the empty directories below a directory, and itself if it is empty then."""
-    for path, _, _ in os.walk(directory, topdown=False):
-        if not os.listdir(path):
-            os.rmdir(path)
+from .context import Action, Removal
+from .package_plan import plan_packages
+from .purge import purge_packages
 
 
 def find_holds(removal: Removal) -> List[Action]:
@@ -70,10 +60,12 @@ def find_packages(removal: Removal) -> List[Action]:
 def refuse_removal_in_use(removal: Removal, names: List[str]) -> None:
     """Raise UninstallError where containers need what would be purged: docker, or the container toolkit."""
     if set(packages.GROUPS["docker"]) & set(names):
-        work = in_use.containers_of_engines(removal.work, engines.DOCKER)
+        work = affected.containers_of_engines(removal.work, engines.DOCKER)
         removal.refuse_work(DOCKER_RESTART, "docker would be removed, which stops %s", work)
     elif "nvidia-container-toolkit" in names:
-        work = in_use.users_of_gpus(WorkFacts(containers=[one for one in removal.work.containers if one.gpu == "GPU"]))
+        work = affected.users_of_gpus(
+            WorkFacts(containers=[one for one in removal.work.containers if one.gpu == "GPU"])
+        )
         removal.refuse_work(DOCKER_RESTART, "the NVIDIA container toolkit would be removed, which is used by %s", work)
 
 
@@ -85,31 +77,7 @@ def purge_planned_packages(removal: Removal) -> None:
         new = {name: why for name, why in plan.kept.items() if name not in removal.packages.kept}
         removal.kept += ["the package %s: %s" % item for item in sorted(new.items())]
     if plan.remove:
-        purge_packages(removal, plan.remove)
-
-
-def purge_packages(removal: Removal, names: List[str]) -> None:
-    """Purge exactly these packages. Raises UninstallError where that would change others."""
-    others = find_foreign_changes(removal.manager, names, names)
-    if others:
-        raise UninstallError(
-            "%s needs packages that gpu-ready installed and would be removed or changed with them: remove it "
-            "yourself, then run again; nothing was removed" % ", ".join(others[:8])
-        )
-    sources = find_module_sources(removal)
-    removal.manager.run_change(WHAT, removal.manager.removal_command(names))
-    for directory in sources:
-        remove_empty(directory)
-
-
-def find_module_sources(removal: Removal) -> List[str]:
-    """Return directories with sources of a driver's module."""
-    return [
-        "%s/%s" % (directory, name)
-        for directory in MODULE_SOURCES
-        for name in removal.host.listdir(directory)
-        if name.startswith("nvidia") and removal.host.isdir("%s/%s" % (directory, name))
-    ]
+        purge_packages(removal.host, removal.manager, plan.remove)
 
 
 def find_accounts(removal: Removal) -> List[Action]:

@@ -3,9 +3,9 @@
 import functools
 from typing import List
 
+from ...base.disruptions import DOCKER_RESTART
 from ...containers import engine as engines
-from ...plan import in_use
-from ...plan.model import DOCKER_RESTART
+from ...facts import affected
 from .context import Action, Removal
 
 DOCKER_UNITS = ("docker", "docker.service")
@@ -17,7 +17,7 @@ def find_services(removal: Removal) -> List[Action]:
     for unit, entry in sorted(removal.recorded.get("services", {}).items()):
         verbs = ["enable" if entry.get("enabled") else "disable", "start" if entry.get("active") else "stop"]
         if unit in DOCKER_UNITS and verbs[1] == "stop" and removal.engine.active:
-            work = in_use.containers_of_engines(removal.work, engines.DOCKER)
+            work = affected.containers_of_engines(removal.work, engines.DOCKER)
             removal.refuse_work(DOCKER_RESTART, "docker, which gpu-ready started, would stop, and with it %s", work)
         found.append(
             Action("%s and %s %s" % (verbs[0], verbs[1], unit), functools.partial(switch_service, removal, unit, verbs))

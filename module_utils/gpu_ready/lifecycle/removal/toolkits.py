@@ -8,7 +8,8 @@ from ...cuda import runfile as cuda_runfile
 from ...cuda import toolkit as cuda
 from ...cuda.cudnn import install as cudnn_install
 from ...driver.runfile.spec import RunfileError
-from .context import Action, Removal, UninstallError
+from .context import Action, Removal
+from .errors import UninstallError
 
 
 def find_cudnn(removal: Removal) -> List[Action]:

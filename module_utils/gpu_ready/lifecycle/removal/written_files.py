@@ -5,23 +5,14 @@ import os
 import shutil
 from typing import Any, Dict, List, Optional
 
-from ...base import files, managed_files, manifest, manifest_notes
+from ...base import files, managed_files, manifest_notes
 from ...base import pending as rebuilds
 from ...base.host import Host
-from ...containers import cdi
-from ...containers.containerd import config as containerd_config
-from ...driver import persistence_state
 from ...packaging import apt_components, apt_sources, yum_repos, yum_sections
-from .context import Action, Removal, UninstallError, restored
+from .context import Action, Removal
+from .errors import UninstallError
+from .recorded_files import DIRECTORIES, describe_edit, restored
 
-DIRECTORIES = cdi.DIRECTORIES + (
-    os.path.dirname(cdi.BOOT_NODES),
-    os.path.dirname(cdi.REFRESH_OLD),
-    os.path.dirname(cdi.NODES[1]),
-    os.path.dirname(containerd_config.DROP_IN),
-    persistence_state.DROP_INS,
-)
-"""Directories that may have been created for a file of gpu-ready, and are removed with it when they are empty."""
 INITRAMFS = (["update-initramfs", "-u", "-k", "all"], ["dracut", "--force", "--regenerate-all"])
 """What rebuilds the initial RAM disk, as the catalog's distributions name it."""
 
@@ -37,21 +28,6 @@ systemd read files with their own endings only.
 def is_merged(entry: Dict[str, Any]) -> bool:
     """Return True for a file of the distribution in which gpu-ready enabled components or sections."""
     return entry.get("before") is not None and bool({"components", "sections"} & set(entry))
-
-
-def describe_edit(host: Host, path: str, entry: Dict[str, Any]) -> str:
-    """Return what somebody changed in a file after gpu-ready wrote it, "" where it is still as gpu-ready wrote it."""
-    now = manifest.read_state(host, path)
-    written = [manifest.FileState(*item) for item in entry["written"]]
-    if now in written:
-        return ""
-    if now.sha256 is None:
-        return "somebody deleted it"
-    if now.sha256 not in [one.sha256 for one in written]:
-        return "somebody changed it after gpu-ready wrote it"
-    same = [one for one in written if one.sha256 == now.sha256]
-    what = "mode" if now.mode not in [one.mode for one in same] else "owner"
-    return "somebody changed its %s after gpu-ready wrote it" % what
 
 
 def find_user(host: Host, keyring: str, deleted: List[str]) -> str:

@@ -1,11 +1,12 @@
 """The changes that containerd's configuration needs."""
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional
 
+from ...base.disruptions import CONTAINERD_RESTART
 from ...catalog.settings import Settings
 from ...containers.containerd import config
 from ...facts.model import ContainerdFacts
-from ..model import CONTAINERD_RESTART, FileDiff, Refusal, Step
+from ..model import FileDiff, Refusal, Step
 from .model import ContainerdParams
 
 
@@ -26,7 +27,7 @@ def plan_containerd(engine: ContainerdFacts, settings: Settings, mode: str) -> C
     from ...containers.containerd import edits
 
     try:
-        change = edits.plan_edits(version(engine), engine.files, mode, default, engine.record)
+        change = edits.plan_edits(engine.version, engine.files, mode, default, engine.record)
     except config.ConfigError as error:
         return ContainerdDecision(None, [Refusal(error.code, error.problem, error.remedy)])
     if change.edits:
@@ -79,11 +80,6 @@ def apply_change(
         [FileDiff(edit.path, edit.before, edit.after) for edit in change.edits],
     )
     return ContainerdDecision(step, [])
-
-
-def version(engine: ContainerdFacts) -> Tuple[int, ...]:
-    """Return the version; an unknown one counts as the oldest, whose configuration all versions understand."""
-    return tuple(engine.version or (1, 6))
 
 
 def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusal]:

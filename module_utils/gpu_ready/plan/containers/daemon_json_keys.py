@@ -12,7 +12,6 @@ POINTERS = ("/runtimes/nvidia", "/default-runtime", "/features/cdi")
 """Keys of daemon.json that some mode adds, as the manifest writes them."""
 RUNTIME = {"path": "nvidia-container-runtime"}
 TOOLKIT, VOLUME = "toolkit", "volume"
-RELOAD, RESTART = "reload", "restart"
 
 
 class ActivationReason(NamedTuple):
@@ -96,10 +95,11 @@ def remembered_runtimes(engine: DockerFacts, text: Optional[str], runtimes: bool
     still_default = engine.info.default_runtime == "nvidia" and value.get("default-runtime") != "nvidia"
     if still_default and "default-runtime" not in flags:
         reason = "docker still uses the default runtime nvidia, which daemon.json no longer names"
-        return [ActivationReason(reason, RESTART)]
+        return [ActivationReason(reason, daemon_json.RESTART)]
     known = "nvidia" in engine.info.runtimes and "nvidia" not in (value.get("runtimes") or {})
     if known and runtimes and "runtimes" not in flags:
-        return [ActivationReason("docker still knows the runtime nvidia, which daemon.json no longer names", RESTART)]
+        reason = "docker still knows the runtime nvidia, which daemon.json no longer names"
+        return [ActivationReason(reason, daemon_json.RESTART)]
     return []
 
 
@@ -110,11 +110,11 @@ def not_applied(engine: DockerFacts, access: str, default: bool, text: Optional[
         return []
     if access == TOOLKIT:
         if "nvidia" not in info.runtimes:
-            return [ActivationReason("docker does not know the runtime nvidia of daemon.json yet", RELOAD)]
+            return [ActivationReason("docker does not know the runtime nvidia of daemon.json yet", daemon_json.RELOAD)]
         if default and info.default_runtime != "nvidia":
-            return [ActivationReason("docker does not use the default runtime of daemon.json yet", RELOAD)]
+            return [ActivationReason("docker does not use the default runtime of daemon.json yet", daemon_json.RELOAD)]
     elif not info.cdi_dirs and needed_keys(text, engine.version, access, default):
-        return [ActivationReason("docker does not use CDI yet, although daemon.json says so", RESTART)]
+        return [ActivationReason("docker does not use CDI yet, although daemon.json says so", daemon_json.RESTART)]
     return remembered_runtimes(engine, text, access != TOOLKIT)
 
 

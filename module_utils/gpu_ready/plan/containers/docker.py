@@ -2,18 +2,17 @@
 
 from typing import List, Optional
 
+from ...base.disruptions import DOCKER_RELOAD, DOCKER_RESTART, NONE
 from ...catalog.settings import Settings
 from ...containers import docker
 from ...containers.daemon_json import merge as daemon_json
 from ...containers.names import DOCKER as DOCKER
 from ...facts.model import DaemonJsonFacts, Facts
-from ..model import DOCKER_RELOAD, DOCKER_RESTART, NONE, Choices, Decision, FileDiff, Refusal, Step
+from ..model import Choices, Decision, FileDiff, Refusal, Step
 from . import docker_options, docker_packages
 from .model import DaemonJsonEdit, DaemonJsonParams, DaemonOptions
 
-RELOAD = "reload"
-RESTART = "restart"
-DISRUPTION = {"none": NONE, RELOAD: DOCKER_RELOAD, RESTART: DOCKER_RESTART}
+DISRUPTION = {"none": NONE, daemon_json.RELOAD: DOCKER_RELOAD, daemon_json.RESTART: DOCKER_RESTART}
 
 
 def plan_docker(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
@@ -42,7 +41,7 @@ def decide_options(facts: Facts, settings: Settings) -> Decision[None]:
     except daemon_json.DaemonJsonError as error:
         return Decision(None, [], [invalid_file(facts, error)])
     refusals = docker_options.refusals(settings, daemon_json.parse(change.after).value)
-    need = RESTART if pending else change.activation
+    need = daemon_json.RESTART if pending else change.activation
     if need == "none":
         # dockerd may have started before a conflicting flag was added: then its next start fails.
         return Decision(None, [], refusals + flag_conflicts(facts, options))

@@ -3,13 +3,14 @@
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
+from ...base.disruptions import CONTAINERD_RESTART, DOCKER_RESTART, NONE
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ...containers.names import CONTAINERD
 from ...facts.model import DockerFacts, Facts
 from ...packaging.version_match import version_matches
 from .. import repository
-from ..model import CONTAINERD_RESTART, DOCKER_RESTART, NONE, Notice, PackageTarget, Refusal, RepositoryParams, Step
+from ..model import Notice, PackageTarget, Refusal, RepositoryParams, Step
 from .model import DockerInstallParams
 
 SERVICE = "docker"

@@ -31,7 +31,7 @@ def plan_docker_revert(facts: Facts, settings: Settings, cleanup: CleanupDecisio
         reasons = daemon_json_keys.remembered_runtimes(engine, change.after, True)
     need = "none"  # an engine that does not run reads the file when it starts
     if engine.active:
-        need = docker.RESTART if reverted.unset or reasons else change.activation
+        need = daemon_json.RESTART if reverted.unset or reasons else change.activation
     if not change.changed and need == "none":
         return cleanup_alone(cleanup)
     why = "docker is no longer among nvidia_container_runtime_engines: "

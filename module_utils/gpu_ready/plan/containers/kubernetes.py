@@ -7,10 +7,11 @@ k3s, whose agent RKE2 runs too). So they get the toolkit and one restart.
 
 from typing import List, NamedTuple
 
+from ...base.disruptions import KUBERNETES_RESTART, NONE
 from ...catalog.settings import Settings
 from ...containers import names
 from ...facts.model import Facts, KubernetesFacts
-from ..model import KUBERNETES_RESTART, NONE, Notice, Refusal, Step
+from ..model import Notice, Refusal, Step
 from .model import KubernetesParams
 
 TOOLKIT = "toolkit"

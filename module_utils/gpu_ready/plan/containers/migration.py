@@ -1,9 +1,10 @@
 """The removal of NVIDIA's abandoned products, nvidia-docker 1.0 and nvidia-docker2."""
 
+from ...base.disruptions import DOCKER_RESTART, NONE
 from ...catalog.settings import Settings
 from ...containers import names as engines
 from ...facts.model import Facts, LegacyFacts
-from ..model import DOCKER_RESTART, NONE, Decision, Notice, Refusal, Step
+from ..model import Decision, Notice, Refusal, Step
 from .model import MigrationParams
 from .runtime_cleanup import TOOLKIT_PACKAGES
 

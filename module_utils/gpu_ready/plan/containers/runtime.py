@@ -6,15 +6,17 @@ docker's arguments.
 
 from typing import List, Optional, Tuple
 
+from ...base.disruptions import DOCKER_RESTART
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ...containers import cdi, driver_volume
 from ...containers import docker as engines
 from ...containers.daemon_json import merge as daemon_json
+from ...facts import affected
 from ...facts.model import Facts
 from ...verify.expectation import RuntimeChoice
-from .. import in_use, repository
-from ..model import DOCKER_RESTART, Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step
+from .. import repository
+from ..model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step
 from . import (
     cdi_spec,
     cdi_versions,
@@ -84,7 +86,7 @@ def restart_waits(facts: Facts, settings: Settings) -> bool:
     The runtime that daemon.json names is used after a reload; the hook is what ``--gpus`` needs.
     """
     hook_missing = not facts.runtime.toolkit or facts.runtime.hook_known is False
-    running = in_use.containers_of_engines(facts.work, docker.DOCKER)
+    running = affected.containers_of_engines(facts.work, docker.DOCKER)
     survive = facts.docker.info is not None and facts.docker.info.live_restore
     return hook_missing and not (running.is_empty or survive or DOCKER_RESTART in settings.gpu_ready_disrupt)
 
@@ -182,7 +184,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
     if facts.runtime.toolkit:
         late = facts.runtime.hook_known is False
         why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
-        return [], [ActivationReason(why, docker.RESTART, True)] if late else [], []
+        return [], [ActivationReason(why, daemon_json.RESTART, True)] if late else [], []
     steps = []
     needed = [repository.parameters(toolkit_repository(facts), settings)]
     missing = repository.missing_repositories(facts, needed)
@@ -202,7 +204,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[Ac
         )
     )
     why = "docker looks for nvidia-container-runtime-hook only when it starts"
-    return steps, [ActivationReason(why, docker.RESTART, True)], repository.source_refusals(facts, missing)
+    return steps, [ActivationReason(why, daemon_json.RESTART, True)], repository.source_refusals(facts, missing)
 
 
 def toolkit_repository(facts: Facts) -> str:
@@ -269,13 +271,13 @@ def configure(
         return None, [daemon_json_keys.missing_runtime(engine.daemon_json.path)]
     if [key for key in reverted.unset if key.partition(".")[0] in ("runtimes", "default-runtime")]:
         # On SIGHUP dockerd keeps runtimes and the default runtime that the file no longer names.
-        reasons = reasons + [ActivationReason("docker forgets a runtime only when it starts", docker.RESTART)]
+        reasons = reasons + [ActivationReason("docker forgets a runtime only when it starts", daemon_json.RESTART)]
     elif not change.changed:
         reasons = reasons + daemon_json_keys.not_applied(engine, access, default, before)
     if restart_waits(facts, settings):
         reasons = [reason for reason in reasons if not reason.can_wait]
     needs = [change.activation] + [reason.need for reason in reasons]
-    need = max(needs, key=("none", docker.RELOAD, docker.RESTART).index)
+    need = max(needs, key=("none", daemon_json.RELOAD, daemon_json.RESTART).index)
     if need == "none":
         return None, []
     lost = [key for key in change.keys if key in reverted.unset]

@@ -2,11 +2,12 @@
 
 from typing import List, NamedTuple, Set
 
+from ...base.disruptions import DOCKER_RESTART, NONE
 from ...catalog.settings import Settings
 from ...containers import cdi, driver_volume
 from ...containers import names as engines
 from ...facts.model import DriverVolumeFacts, Facts
-from ..model import DOCKER_RESTART, NONE, Refusal, Step
+from ..model import Refusal, Step
 from .model import CleanupParams
 
 TOOLKIT_PACKAGES = (

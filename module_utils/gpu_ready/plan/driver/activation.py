@@ -2,9 +2,10 @@
 
 from typing import List, Optional, Sequence, Tuple
 
+from ...base.disruptions import DRIVER_RELOAD, NONE, REBOOT
 from ...catalog.settings import Settings
 from ...facts.model import Facts, ModuleFacts
-from ..model import DRIVER_RELOAD, NONE, REBOOT, ActivationChoice, Choices, Decision, DriverChoice, Notice, Step
+from ..model import ActivationChoice, Choices, Decision, DriverChoice, Notice, Step
 from . import parameters, services
 from .model import ActivateParams, ServiceParams
 from .steps import matches_choice

@@ -4,6 +4,7 @@ import re
 from typing import Dict, List, Optional, Set
 
 from ...base import versions
+from ...base.disruptions import DRIVER_RELOAD, NONE
 from ...catalog import driver_packages, driver_sources
 from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, PROFILES, RUNFILE, DriverSource
@@ -12,16 +13,7 @@ from ...catalog.settings import Settings
 from ...facts.model import Facts
 from ...verify.expectation import DriverTarget
 from .. import repository
-from ..model import (
-    DRIVER_RELOAD,
-    NONE,
-    DriverChoice,
-    FileDiff,
-    PackageTarget,
-    RepositoryParams,
-    RepositoryRequest,
-    Step,
-)
+from ..model import DriverChoice, FileDiff, PackageTarget, RepositoryParams, RepositoryRequest, Step
 from . import parameters
 from .model import (
     DetectParams,

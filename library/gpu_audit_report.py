@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Report the audits of all hosts."""
+"""Report the audits of all hosts: the documentation. plugins/action/gpu_audit_report.py does it."""
 
 DOCUMENTATION = r"""
 module: gpu_audit_report
@@ -76,17 +76,8 @@ path:
   sample: audit.json
 """
 
-import os
-import time
-
-from ansible.module_utils import basic
-
 from ..module_utils.gpu_ready.answers.controller import AuditReportAnswer
-from ..module_utils.gpu_ready.base import files
-from ..module_utils.gpu_ready.base.errors import GpuReadyError
-from ..module_utils.gpu_ready.base.module import exit_module
-from ..module_utils.gpu_ready.report import audit_table as audit_report
-from ..module_utils.gpu_ready.report import run as report
+from ..module_utils.gpu_ready.base.action_plugins import run_without_plugin
 
 ANSWER = AuditReportAnswer
 ARGUMENT_SPEC = {
@@ -97,24 +88,8 @@ ARGUMENT_SPEC = {
 }
 
 
-def run(params, check, show_diff):
-    made = audit_report.build(report.entries(params["parts"]), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-    text = audit_report.text(made, params["format"], params["width"], show_diff)
-    path = os.path.abspath(params["path"]) if params["path"] and not check else None
-    if path:
-        try:
-            files.write_atomic(path, (text.rstrip("\n") + "\n").encode("utf-8"), 0o644)
-        except OSError as error:
-            raise GpuReadyError(
-                "The audit cannot be written to %s (%s): set gpu_audit_path to a writable file."
-                % (path, error.strerror)
-            ) from None
-    return AuditReportAnswer(text, made.counts, audit_report.bad(made), path)
-
-
 def main():
-    module = basic.AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
-    exit_module(module, lambda: run(module.params, module.check_mode, module._diff), ANSWER)
+    run_without_plugin("gpu_audit_report", ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

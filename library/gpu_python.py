@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Decide on the control node how modules can run on a host that has no usable Python."""
+"""Decide how modules run on a host without a usable Python: the documentation of plugins/action/gpu_python.py."""
 
 DOCUMENTATION = r"""
 ---
@@ -13,10 +13,6 @@ options:
   printed:
     description: What the shell script RV(find) printed on the host. Absent, only RV(find) is returned.
     type: str
-  core:
-    description: Version of ansible-core, C(ansible_version.full).
-    type: str
-    required: true
   tried:
     description: What the installation printed, once it was tried.
     type: str
@@ -54,8 +50,6 @@ author:
 EXAMPLES = r"""
 - name: Get the script that finds Python
   gpu_ready.nodes.gpu_python:
-    core: "{{ ansible_version.full }}"
-  delegate_to: localhost
   register: script
 
 - name: Find Python
@@ -64,10 +58,8 @@ EXAMPLES = r"""
 
 - name: Decide
   gpu_ready.nodes.gpu_python:
-    core: "{{ ansible_version.full }}"
     printed: "{{ found.stdout }}"
     gpu_ready_vault: true
-  delegate_to: localhost
 """
 
 RETURN = r"""
@@ -89,13 +81,11 @@ install:
 """
 
 from ..module_utils.gpu_ready.answers.controller import PythonAnswer
-from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.lifecycle import bootstrap, python_scripts
+from ..module_utils.gpu_ready.base.action_plugins import run_without_plugin
 
 ANSWER = PythonAnswer
 ARGUMENT_SPEC = {
     "printed": {"type": "str"},
-    "core": {"type": "str", "required": True},
     "tried": {"type": "str"},
     "gpu_ready_vault": {"type": "bool", "default": False},
     "gpu_ready_mirror": {"type": "str", "default": ""},
@@ -103,20 +93,8 @@ ARGUMENT_SPEC = {
 }
 
 
-def run(host, params, check):
-    if params["printed"] is None:
-        return PythonAnswer(python_scripts.FIND, None, None)
-    found = bootstrap.parse_found(params["printed"])
-    try:
-        choice = bootstrap.choose_python(found, params["core"], params, params["tried"], check)
-    except bootstrap.BootstrapError as error:
-        error.result["find"] = python_scripts.FIND
-        raise
-    return PythonAnswer(python_scripts.FIND, choice.interpreter, choice.install)
-
-
 def main():
-    run_module(run, ARGUMENT_SPEC, ANSWER)
+    run_without_plugin("gpu_python", ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

@@ -105,21 +105,26 @@ paths:
 """
 
 from ..module_utils.gpu_ready.answers.controller import ReportAnswer
-from ..module_utils.gpu_ready.base.errors import GpuReadyError
-from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
+from ..module_utils.gpu_ready.base.action_plugins import run_without_plugin
 
 ANSWER = ReportAnswer
-
-
-def run(host, params, check):
-    raise GpuReadyError(
-        "Ansible did not find the action plugin of gpu_report. Name the module gpu_ready.nodes.gpu_report in the task."
-    )
+ARGUMENT_SPEC = {
+    "kind": {"type": "str", "choices": ["site", "audit", "upgrade", "rollback", "uninstall"], "default": "site"},
+    "parts": {"type": "dict", "default": {}},
+    "directory": {"type": "path", "default": ""},
+    "formats": {
+        "type": "list",
+        "elements": "str",
+        "choices": ["json", "html", "prometheus"],
+        "default": ["json", "html"],
+    },
+    "keep": {"type": "int", "default": 0},
+    "width": {"type": "int", "default": 150},
+}
 
 
 def main():
-    run_module(run, ARGUMENT_SPEC, ANSWER)
+    run_without_plugin("gpu_report", ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

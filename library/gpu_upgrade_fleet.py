@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Plan a rollout of driver upgrades on the control node, and report its results."""
+"""Plan a rollout of driver upgrades: the documentation. plugins/action/gpu_upgrade_fleet.py does it."""
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_fleet
@@ -105,7 +105,6 @@ EXAMPLES = r"""
     upgrades: "{{ upgrades }}"
     canaries: [gpu-test]
     batches: [1, "10%", "50%"]
-  delegate_to: localhost
   run_once: true
 
 - name: Decide without one rack
@@ -114,7 +113,6 @@ EXAMPLES = r"""
     upgrades: "{{ upgrades }}"
     groups: "{{ groups }}"
     exclude: [rack7]
-  delegate_to: localhost
   run_once: true
 
 - name: Report the results
@@ -122,7 +120,6 @@ EXAMPLES = r"""
     hosts: "{{ ansible_play_hosts_all }}"
     upgrades: "{{ upgrades }}"
     ended: "{{ results }}"
-  delegate_to: localhost
   run_once: true
 """
 
@@ -208,8 +205,7 @@ table:
 """
 
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
-from ..module_utils.gpu_ready.base.module import run_module
-from ..module_utils.gpu_ready.upgrade.fleet import answers, model, results, rollout, tables
+from ..module_utils.gpu_ready.base.action_plugins import run_without_plugin
 
 ANSWER = UpgradeFleetAnswer
 ARGUMENT_SPEC = {
@@ -235,30 +231,8 @@ ARGUMENT_SPEC = {
 }
 
 
-def run(host, params, check):
-    hosts = params["hosts"]
-    upgrades = {name: answers.read_host(params["upgrades"].get(name), params["failures"].get(name)) for name in hosts}
-    if params["ended"] is not None:
-        ended = results.host_results(hosts, params["ended"], params["began"], upgrades, params["lost"])
-        excluded = rollout.resolve_hosts(params["exclude"], params["groups"], hosts, "gpu_upgrade_exclude")
-        return UpgradeFleetAnswer(
-            outcomes={name: results.result_to_json(result) for name, result in ended.items()},
-            bad=results.failed_hosts(ended, params["good"], excluded),
-            table=tables.result_table(ended, params["good"], params["budget"]),
-        )
-    rollout.require_equal_settings(params["settings"])
-    request = model.RolloutRequest(**{name: params[name] for name in model.RolloutRequest._fields})
-    roll = rollout.plan_rollout(hosts, upgrades, request)
-    lineup = rollout.build_lineup(roll.due, roll.serial, params["limited"])
-    table = tables.plan_table(roll, upgrades, params["drains"], backwards=request.backwards)
-    reasons = {name: tables.current_text(roll, name, upgrades[name]) for name in roll.current}
-    planned = dict(roll._asdict(), **lineup._asdict())
-    del planned["excluded"]
-    return UpgradeFleetAnswer(table=table, reasons=reasons, **planned)
-
-
 def main():
-    run_module(run, ARGUMENT_SPEC, ANSWER)
+    run_without_plugin("gpu_upgrade_fleet", ARGUMENT_SPEC, ANSWER)
 
 
 if __name__ == "__main__":

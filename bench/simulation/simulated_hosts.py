@@ -32,7 +32,6 @@ for place in (ROOT / "module_utils", ROOT, ROOT / "tests/unit"):
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from gpu_ready.base import files, manifest, manifest_notes, records
 from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.module import answer_values
 from gpu_ready.facts import collected
 from gpu_ready.facts.model import Facts
 from gpu_ready.lifecycle import variables
@@ -300,7 +299,7 @@ class Fleet:
         """Run a module of library/ with the files of a host."""
         ACTING.host = host
         try:
-            value = answer_values(library(name).run(host, given, check))
+            value = records.answer_values(library(name).run(host, given, check))
         except GpuReadyError as error:
             return {"failed": True, "msg": str(error), **error.result}
         finally:

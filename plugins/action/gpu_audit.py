@@ -10,6 +10,7 @@ from ..module_utils.gpu_ready.answers.audit import AuditAnswer
 from ..module_utils.gpu_ready.lifecycle import audit, decide
 from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..plugin_utils import answers
+from ..plugin_utils.control_node import plain
 from . import gpu_node_plan
 
 
@@ -22,7 +23,7 @@ class ActionModule(gpu_node_plan.CollectingAction):
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Return the audit of a host. Raises WrongAnswer, AnsibleActionFail."""
         self.refuse_wrong_values(task_vars)
-        self.settings, self.refusals = parse_settings(gpu_node_plan.plain(self._task.args.get("settings") or {}))
+        self.settings, self.refusals = parse_settings(plain(self._task.args.get("settings") or {}))
         self.treat_as = self.settings.gpu_ready_treat_as or None
         return self.ask_facts(tmp, task_vars)
 

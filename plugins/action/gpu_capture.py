@@ -22,6 +22,7 @@ from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.explain import captures
 from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..plugin_utils import answers
+from ..plugin_utils.control_node import plain
 from . import gpu_node_plan
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -53,7 +54,7 @@ class ActionModule(gpu_node_plan.CollectingAction):
         self.refuse_wrong_values(task_vars)
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
         self.host, self.directory = str((task_vars or {})["inventory_hostname"]), given["directory"]
-        self.settings = gpu_node_plan.plain(given["settings"])
+        self.settings = plain(given["settings"])
         self.treat_as = parse_settings(self.settings).settings.gpu_ready_treat_as or None
         return self.ask_facts(tmp, task_vars)
 

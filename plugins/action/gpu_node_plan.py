@@ -8,7 +8,6 @@ on nothing else of the host, and is judged by the same schema as the answers of 
 
 from __future__ import annotations
 
-import json
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -33,6 +32,7 @@ from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..module_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
 from ..plugin_utils import answers
 from ..plugin_utils.answer_bounds import WrongAnswer, fields_of
+from ..plugin_utils.control_node import plain
 from . import gpu_host_module
 
 OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC
@@ -51,17 +51,6 @@ CHECK_HOST = (
     "if nothing is wrong with this host, report it as a defect of gpu-ready with the output of `-vvv`; otherwise repair"
     " or reinstall the host, then run this again"
 )
-
-
-def plain(value: Any) -> Any:
-    """Return a value of Ansible's templates as the module of a host would get it, which is JSON."""
-
-    def contents(one: Any) -> Any:
-        if isinstance(one, Mapping):
-            return {str(key): contents(inner) for key, inner in one.items()}
-        return [contents(inner) for inner in one] if isinstance(one, list | tuple) else one
-
-    return json.loads(json.dumps(contents(value), default=str))
 
 
 def plain_lines(text: str) -> str:

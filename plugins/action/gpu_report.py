@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Reports the result of a run, in the process of Ansible itself: there is the Jinja that the page is made with.
 
-It reads answers of hosts as texts only, and writes to the
-operator's directory.
+It reads answers of hosts as texts only, and writes to the operator's directory.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from typing import Any
 
 from ansible import constants as C
 from ansible import context
-from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
-from ..module_utils.gpu_ready.report.options import ARGUMENT_SPEC
+from ..module_utils.gpu_ready.answers.controller import ReportAnswer
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..modules import gpu_report as module
+from ..plugin_utils.control_node import ControlNodeAction
 from ..plugin_utils.fleet_report import as_json, commands, metrics, model, page, store
 from ..plugin_utils.fleet_report.model import Fleet
 
@@ -27,15 +27,6 @@ RENDER: dict[str, Callable[[Fleet], str]] = {
     "html": page.page,
     "prometheus": metrics.metrics,
 }
-
-
-def plain(value: Any) -> Any:
-    """Return a value of Ansible's templates as Python's own: lists and mappings of it are filled on access."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return str(value) if isinstance(value, str) else value
 
 
 def inventories() -> list[str]:
@@ -56,34 +47,34 @@ def write_report(fleet: Fleet, given: Mapping[str, Any]) -> list[str]:
     return [str(path) for path in written]
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(ControlNodeAction):
     """The plugin; Ansible finds it by this name."""
 
-    TRANSFERS_FILES = False
+    module = module
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        _, given = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+    def compute(self, given: dict[str, Any]) -> ReportAnswer:
+        """Return the report of a run, after writing its files. Raises GpuReadyError."""
         check_mode = bool(self._task.check_mode)
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        fleet = model.read(given["kind"], plain(given["parts"]), moment, check_mode)
-        result |= {"changed": False, "counts": fleet.counts, "bad": fleet.bad, "paths": []}
+        fleet = model.read(given["kind"], given["parts"], moment, check_mode)
         states = {host.name: commands.state_of(host) for host in fleet.hosts if not host.good}
         called = str((context.CLIARGS.get("args") or ("site.yml",))[0])
-        result["next"] = commands.next_command(
+        following = commands.next_command(
             fleet.kind, states, len(fleet.hosts), called, inventories(), bool(context.CLIARGS.get("extra_vars"))
         )
+        paths: list[str] = []
         # A report is no state of a host: under --check the table says what would be done, and no file is written.
         if not check_mode and given["directory"]:
             try:
-                result["paths"] = write_report(fleet, given)
+                paths = write_report(fleet, given)
             except OSError as error:
-                raise AnsibleActionFail(
+                raise GpuReadyError(
                     f"The report cannot be written to {given['directory']} ({error.strerror}): set gpu_report_directory"
                     " to a writable directory, or to an empty text for none."
                     + (f" The report:\n\n{fleet.table(given['width'], '')}" if fleet.table else "")
                 ) from None
+        table = None
         if fleet.table is not None:
-            complete = [Path(path).name for path in result["paths"] if path.endswith((".json", ".html"))]
-            result["table"] = fleet.table(given["width"], sorted(complete, reverse=True)[0] if complete else "")
-        return result
+            complete = [Path(path).name for path in paths if path.endswith((".json", ".html"))]
+            table = fleet.table(given["width"], sorted(complete, reverse=True)[0] if complete else "")
+        return ReportAnswer(fleet.counts, dict(fleet.bad), following, paths, table)

@@ -16,7 +16,8 @@ from ansible.inventory.manager import InventoryManager, split_host_pattern
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
 
-from ..action import gpu_audit, gpu_capture, gpu_node_plan  # noqa: F401  loaded here, once: otherwise the process of every task loads them
+# Once, here: otherwise the process of every task loads them.
+from ..action import gpu_audit, gpu_capture, gpu_node_plan, gpu_python  # noqa: F401
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.lifecycle.variables import wrong_values
 from ..plugin_utils.variables.settings import read_others, rules

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils import basic
 from ansible.module_utils.common.yaml import yaml_load
 
 from tests.grid import sampled
@@ -73,3 +75,50 @@ def test_ansible_become_in_group_vars_does_not_reach_the_control_node(
     done = run_playbook(tmp_path, playbook, hosts, ANSIBLE_STDOUT_CALLBACK="default")
     assert "/no/such/sudo" not in done.stdout, done.stdout
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+PLAY = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - gpu_ready.nodes.gpu_python: {printed: "python 3.11 /usr/bin/python3\\nsystem\\nID=debian"}
+      register: python
+    - gpu_ready.nodes.gpu_upgrade_fleet: {hosts: [gpu1], upgrades: {}, failures: {gpu1: "no route"}}
+      register: rollout
+    - gpu_ready.nodes.gpu_audit_report: {parts: {audit: {}}}
+      register: audited
+    - debug: {msg: "{{ python.interpreter }} {{ rollout.refused.gpu1 }} {{ audited.counts | length }}"}
+    - block:
+        - gpu_ready.nodes.gpu_python: {printed: "system\\nPRETTY_NAME=\\e[2J"}
+      rescue:
+        - debug: {msg: "{{ ansible_failed_result.msg }}"}
+    - gpu_ready.nodes.gpu_audit_report: {parts: {}, format: pdf}
+"""
+
+
+@pytest.mark.host_io
+def test_what_is_computed_on_the_control_node_asks_no_host(tmp_path: Path) -> None:
+    (tmp_path / "play.yml").write_text(PLAY)
+    nowhere = {"gpu1": {"ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_become": True}}
+    done = run_playbook(tmp_path, tmp_path / "play.yml", nowhere, ANSIBLE_STDOUT_CALLBACK="default")
+    assert "/usr/bin/python3 no route 0" in done.stdout, done.stdout + done.stderr
+    assert "?[2J has no Python 3" in done.stdout and "\x1b[2J" not in done.stdout, done.stdout
+    assert "value of format must be one of: table, diff, json, csv, got: pdf" in done.stdout, done.stdout
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("name", ["gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"])
+def test_a_module_without_its_action_plugin_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Module:
+        params: dict[str, Any] = {}
+        check_mode = False
+
+        def __init__(self, **_: Any) -> None:
+            pass
+
+        def fail_json(self, msg: str) -> None:
+            raise SystemExit(msg)
+
+    monkeypatch.setattr(basic, "AnsibleModule", Module)
+    with pytest.raises(SystemExit, match=f"Name the module gpu_ready.nodes.{name} in the task"):
+        importlib.import_module(f"ansible_collections.gpu_ready.nodes.plugins.modules.{name}").main()

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
-from ansible_collections.gpu_ready.nodes.plugins.action import gpu_report as action
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import (
     as_json,
     metrics,
@@ -262,16 +260,6 @@ def test_the_newest_runs_of_each_playbook_are_kept_and_nothing_else_is_removed(t
     assert len([name for name in names if name.startswith("audit-")]) == 10
     assert {"latest.json", "latest.html", "latest.prom", "latest-audit.prom"} <= names
     assert store.prune(tmp_path, "audit", 0) == []
-
-
-def test_the_plugin_and_its_documentation_have_the_same_options() -> None:
-    text = (fleet_reports.ROOT / "library/gpu_report.py").read_text()
-    documented = yaml_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
-    plain = {
-        name: {key: value for key, value in option.items() if key != "description"}
-        for name, option in documented.items()
-    }
-    assert plain == action.ARGUMENT_SPEC
 
 
 # Ansible itself does not decode half of a surrogate pair: that host has failed.

@@ -76,9 +76,7 @@ def test_the_module_stays_within_its_size(closure: dict[str, Path]) -> None:
     assert sum(len(zlib.compress(path.read_bytes())) for path in closure.values()) <= PACKED_LIMIT
 
 
-@pytest.mark.parametrize(
-    "module", ["gpu_cdi_spec", "gpu_driver_volume", "gpu_drain_docker", "gpu_drain_slurm", "gpu_report"]
-)
+@pytest.mark.parametrize("module", ["gpu_cdi_spec", "gpu_driver_volume", "gpu_drain_docker", "gpu_drain_slurm"])
 def test_modules_that_decide_nothing_ship_no_catalog(module: str) -> None:
     assert "gpu_ready.catalog.data" not in payload.import_closure(module)
 

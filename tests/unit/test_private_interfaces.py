@@ -10,8 +10,9 @@ from ansible.plugins.action import ActionBase
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = {"_display", "_play_context", "_task", "_templar", "_get_diff", "_get_item_label", "_handle_warnings"}
-DOCUMENTED |= {"_host", "_result"}
-"""Attributes and methods of plugins and results (ansible.com, Developing plugins; plugins/callback/__init__.py)."""
+DOCUMENTED |= {"_host", "_result", "_asdict", "_fields"}
+"""Attributes and methods of plugins and results (ansible.com, Developing plugins; plugins/callback/__init__.py), and of
+NamedTuple."""
 PRIVATE = {
     "plugins/action/gpu_host_module.py": {
         "_discovered_interpreter",

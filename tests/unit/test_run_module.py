@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from ansible.module_utils import basic
 from gpu_ready.base import module as runner
+from gpu_ready.base import records
 from gpu_ready.base.errors import GpuReadyError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,8 +98,8 @@ def test_an_answer_that_is_not_the_record_of_the_module_is_a_defect(monkeypatch:
 
 
 def test_a_value_that_is_none_by_default_is_left_out_unless_it_has_one() -> None:
-    assert runner.answer_values(Named(True, "x")) == {"changed": True, "name": "x", "warnings": []}
-    assert runner.answer_values(Named(True, "x", "y"))["before"] == "y"
+    assert records.answer_values(Named(True, "x")) == {"changed": True, "name": "x", "warnings": []}
+    assert records.answer_values(Named(True, "x", "y"))["before"] == "y"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "library").glob("*.py")), ids=lambda path: path.stem)

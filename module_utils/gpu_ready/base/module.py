@@ -14,18 +14,14 @@ Run = Callable[[Host, Dict[str, Any], bool], Any]
 
 
 def run_module(run: Run, argument_spec: Dict[str, Any], answer: Type[Any], **options: Any) -> None:
-    """Run an Ansible module that supports check mode; ``options`` are further arguments of AnsibleModule."""
-    module = basic.AnsibleModule(argument_spec=argument_spec, supports_check_mode=True, **options)
-    exit_module(module, lambda: run(Host(), module.params, module.check_mode), answer)
+    """Run an Ansible module that supports check mode; ``options`` are further arguments of AnsibleModule.
 
-
-def exit_module(module: Any, run: Callable[[], Any], answer: Type[Any]) -> None:
-    """End a module with the record that ``run`` returns, or with the message of its error. Others are defects.
-
+    It ends with the record that ``run`` returns, or with the message of its error; other exceptions are defects.
     ``warnings`` among the values are printed, with the host's name: Ansible does not say which host warns.
     """
+    module = basic.AnsibleModule(argument_spec=argument_spec, supports_check_mode=True, **options)
     try:
-        returned = run()
+        returned = run(Host(), module.params, module.check_mode)
     except GpuReadyError as error:
         module.fail_json(msg=str(error), **records.to_json(error.result))
     except OSError as error:
@@ -33,14 +29,7 @@ def exit_module(module: Any, run: Callable[[], Any], answer: Type[Any]) -> None:
     else:
         if not isinstance(returned, answer):
             raise TypeError("not a %s: %r" % (answer.__name__, returned))
-        values = answer_values(returned)
+        values = records.answer_values(returned)
         for warning in values.pop("warnings", ()):
             module.warn("%s: %s" % (os.uname()[1], warning))
         module.exit_json(**values)
-
-
-def answer_values(answer: Any) -> Dict[str, Any]:
-    """Return the values of an answer as JSON, without those that are None by default and stayed so."""
-    values: Dict[str, Any] = records.to_json(answer)
-    unset = [name for name, default in answer._field_defaults.items() if default is None and values[name] is None]
-    return {name: value for name, value in values.items() if name not in unset}

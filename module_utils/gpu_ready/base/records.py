@@ -28,6 +28,13 @@ def to_json(value: object) -> Any:
     return value
 
 
+def answer_values(answer: Any) -> Dict[str, Any]:
+    """Return the values of an answer as JSON, without those that are None by default and stayed so."""
+    values: Dict[str, Any] = to_json(answer)
+    unset = [name for name, default in answer._field_defaults.items() if default is None and values[name] is None]
+    return {name: value for name, value in values.items() if name not in unset}
+
+
 def from_json(record: Type[R], value: object) -> R:
     """Record that a JSON value describes; absent fields have their defaults. Raises RecordError."""
     return cast(R, _convert(record, value, record.__name__))

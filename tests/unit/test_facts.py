@@ -11,7 +11,7 @@ import pytest
 from gpu_ready.base import pending, records
 from gpu_ready.base.host import Host, Result
 from gpu_ready.completion import complete
-from gpu_ready.facts import apt, base, driver, model, public
+from gpu_ready.facts import apt, base, driver, model, public, work
 from gpu_ready.facts import rpm as rpm_facts
 from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, OtherModule, PackageFacts, SecureBootFacts
 from gpu_ready.hardware import pci
@@ -452,7 +452,7 @@ def test_the_processes_on_the_device_are_named() -> None:
         files={"/proc/42/comm": "python3\n", "/proc/43/comm": "cat\n"},
         links={"/proc/42/fd/3": "/dev/nvidia0", "/proc/43/fd/3": "/dev/null"},
     )
-    assert driver.gpu_processes(host) == [GpuProcess(42, "python3")]
+    assert work.gpu_processes(host) == [GpuProcess(42, "python3")]
 
 
 def test_collecting_starts_no_program_on_a_bare_host_and_is_quick() -> None:

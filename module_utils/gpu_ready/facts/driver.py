@@ -6,19 +6,16 @@ from typing import Dict, Iterable, List, Optional, Sequence
 from ..base import versions
 from ..base.host import Host
 from ..driver import persistence_state, stopped_services
-from ..driver.gpu_processes import container_id, gpu_process_ids
 from ..driver.libraries import OUTSIDE_DIRECTORY, library_directories
 from ..driver.runfile import installed_files
 from ..system import modprobe_files, nvrm_version
-from . import base, boot_module
+from . import base, boot_module, work
 from .model import (
     BaseFacts,
     DkmsFacts,
     DriverFacts,
-    GpuProcess,
     ImexFacts,
     ModuleFacts,
-    ModuleUse,
     OtherModule,
     PackageFacts,
 )
@@ -68,8 +65,8 @@ def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Di
     if system.managed_by == base.KERNEL_OUTSIDE:
         directories += (OUTSIDE_DIRECTORY,)
     runfile = installed_files.find_uninstaller(host)
-    use = module_use(host) if loaded else {}
-    busy = is_busy(use)
+    use = work.module_use(host) if loaded else {}
+    busy = work.is_busy(use)
     same_kernel = kernel.next_boot == kernel.running
     next_modules = [] if same_kernel else find_modules(host, kernel.next_boot)
     return DriverFacts(
@@ -196,30 +193,6 @@ def missing_parts(host: Host, directories: Sequence[str]) -> List[str]:
 
 def is_library_present(names: Iterable[str], start: str) -> bool:
     return any(name.startswith(start) and LIBRARY.match(name) for name in names)
-
-
-def module_use(host: Host) -> Dict[str, ModuleUse]:
-    modules = {}
-    for name in host.listdir("/sys/module"):
-        if name == "nvidia" or name.startswith("nvidia_"):
-            directory = "/sys/module/" + name
-            count = re.match(r"\s*([0-9]{1,9})\s*$", host.read(directory + "/refcnt") or "")
-            modules[name] = ModuleUse(int(count.group(1)) if count else 0, host.listdir(directory + "/holders"))
-    return modules
-
-
-def is_busy(modules: Dict[str, ModuleUse]) -> bool:
-    """Return True if anything but the driver's own modules holds one of them."""
-    return any(module.refcnt > len(module.holders) for module in modules.values())
-
-
-def gpu_processes(host: Host) -> List[GpuProcess]:
-    """Return the processes with a device node of the driver open; ``container`` is an id."""
-    found = []
-    for pid in gpu_process_ids(host):
-        name = (host.read("/proc/%d/comm" % pid) or "").strip()
-        found.append(GpuProcess(pid, name, container_id(host, pid)))
-    return found
 
 
 def dkms_versions(host: Host) -> List[DkmsFacts]:

@@ -12,11 +12,10 @@ from ..base.host import Host, process_user
 from ..base.json_file import parse_json
 from ..containers import docker
 from ..driver import gpu_services
-from ..driver.gpu_processes import ROOTLESS, container_id, describe_commands
+from ..driver.gpu_processes import ROOTLESS, container_id, describe_commands, gpu_process_ids
 from ..system.process_identity import unit_of
-from . import driver
 from .docker import objects, query
-from .model import ContainerFacts, DockerFacts, GpuProcess, WorkFacts
+from .model import ContainerFacts, DockerFacts, GpuProcess, ModuleUse, WorkFacts
 
 LONGEST_NAME = 64
 LONGEST_COMMAND = 200
@@ -64,8 +63,8 @@ def collect(host: Host, engine: DockerFacts, daemons: Optional[Daemons] = None) 
     found = docker_containers(host, engine)
     daemons = daemons or find_daemons(host)
     containers = found.containers + containerd_containers(host) + monitored_containers(host, daemons.monitors)
-    busy = driver.is_busy(driver.module_use(host))
-    processes = sorted(driver.gpu_processes(host))[:MOST_PROCESSES] if busy else []
+    busy = is_busy(module_use(host))
+    processes = sorted(gpu_processes(host))[:MOST_PROCESSES] if busy else []
     inside = {process.container for process in processes}
     containers = [one._replace(gpu=one.gpu or "GPU") if one.id in inside else one for one in containers]
     names = {one.id: one.name for one in containers}
@@ -76,6 +75,31 @@ def collect(host: Host, engine: DockerFacts, daemons: Optional[Daemons] = None) 
         unlisted=found.unlisted,
         jobs=slurm_jobs(host, daemons.steps),
     )
+
+
+def module_use(host: Host) -> Dict[str, ModuleUse]:
+    """Return what holds each loaded module of the driver."""
+    modules = {}
+    for name in host.listdir("/sys/module"):
+        if name == "nvidia" or name.startswith("nvidia_"):
+            directory = "/sys/module/" + name
+            count = re.match(r"\s*([0-9]{1,9})\s*$", host.read(directory + "/refcnt") or "")
+            modules[name] = ModuleUse(int(count.group(1)) if count else 0, host.listdir(directory + "/holders"))
+    return modules
+
+
+def is_busy(modules: Dict[str, ModuleUse]) -> bool:
+    """Return True if anything but the driver's own modules holds one of them."""
+    return any(module.refcnt > len(module.holders) for module in modules.values())
+
+
+def gpu_processes(host: Host) -> List[GpuProcess]:
+    """Return the processes with a device node of the driver open; ``container`` is an id."""
+    found = []
+    for pid in gpu_process_ids(host):
+        name = (host.read("/proc/%d/comm" % pid) or "").strip()
+        found.append(GpuProcess(pid, name, container_id(host, pid)))
+    return found
 
 
 def clean(text: str, longest: int = LONGEST_NAME) -> str:

@@ -19,16 +19,17 @@ from statistics import median
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / one) for one in ("bench", "bench/simulation", "lab", "module_utils", ".")]
+sys.path[:0] = [str(ROOT / one) for one in ("bench", "bench/simulation", "lab", ".")]
 
 import ansible.modules
 import batches
 import simulate
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import model
-from gpu_ready.lifecycle import decide, variables
-from gpu_ready.plan import compose
 
+from plugins.module_utils.gpu_ready.facts import model
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import answer as decide
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.integration.fleet import VENV, Fleet, environment, lab
 from tests.unit import hosts
 from tools import payload

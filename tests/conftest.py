@@ -23,25 +23,25 @@ gc.set_threshold(50_000, 20, 100)
 # A shell starts what runs in the background with SIGINT ignored, and so would be all programs that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT / "lab"), str(ROOT), str(ROOT / "collections")]
+sys.path[:0] = [str(ROOT / "lab"), str(ROOT), str(ROOT / "collections")]
 
 
 class OneNameEach(MetaPathFinder, Loader):
-    """Makes what plugins import from module_utils the modules that tests import as gpu_ready: one class, one constant."""
+    """Makes what plugins import as parts of the collection the modules that tests import: one class, one constant."""
 
-    shared = "ansible_collections.gpu_ready.nodes.plugins.module_utils."
+    collection = "ansible_collections.gpu_ready.nodes."
+    shared = (f"{collection}plugins.module_utils.gpu_ready", f"{collection}plugins.plugin_utils.")
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self) if name.startswith(f"{self.shared}gpu_ready") else None
+        return ModuleSpec(name, self) if name.startswith(self.shared) else None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = importlib.import_module(module.__name__.removeprefix(self.shared))
+        sys.modules[module.__name__] = importlib.import_module(module.__name__.removeprefix(self.collection))
 
 
 sys.meta_path.insert(0, OneNameEach())
 
-from gpu_ready.base import files, locks, manifest, manifest_notes  # noqa: E402  importable from here on
-
+from plugins.module_utils.gpu_ready.base import files, locks, manifest, manifest_notes  # noqa: E402  importable from here on
 from tests.grid import CAMPAIGN, SEED  # noqa: E402
 from tests.shared import SHARED  # noqa: E402
 

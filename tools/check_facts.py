@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
+sys.path[:0] = [str(ROOT)]
 
-from gpu_ready.base import versions
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-
+from plugins.module_utils.gpu_ready.base import versions
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tools import vendor_indexes
 from tools.vendor_indexes import Index, IndexUnread, Tree
 

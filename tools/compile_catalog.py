@@ -16,10 +16,10 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "module_utils")]
+sys.path[:0] = [str(ROOT)]
 
-from gpu_ready.base import versions
-from gpu_ready.system import monitoring_files
+from plugins.module_utils.gpu_ready.base import versions
+from plugins.module_utils.gpu_ready.system import monitoring_files
 
 CATALOG = ROOT / "catalog"
 PACKAGE = ROOT / "module_utils/gpu_ready"
@@ -275,9 +275,9 @@ def compiled_names() -> str:
 
 
 TARGETS = {
-    "catalog/data.py": compiled,
-    "diagnostics/messages_data.py": compiled_messages,
-    "catalog/option_names.py": compiled_names,
+    "plugins/plugin_utils/gpu_ready/catalog/data.py": compiled,
+    "module_utils/gpu_ready/diagnostics/messages_data.py": compiled_messages,
+    "plugins/plugin_utils/gpu_ready/catalog/option_names.py": compiled_names,
 }
 
 
@@ -287,7 +287,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a module is not current")
     check = parser.parse_args().check
     for name, text in TARGETS.items():
-        target = PACKAGE / name
+        target = ROOT / name
         if target.exists() and target.read_text(encoding="utf-8") == text():
             continue
         shown = target.relative_to(ROOT)

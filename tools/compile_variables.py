@@ -369,7 +369,7 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
     settings = sorted((one for one in variables if one.setting), key=lambda one: one.name)
     foreign = yaml_load((root / "catalog/foreign_variables.yml").read_text(encoding="utf-8"))
     found = {
-        root / "module_utils/gpu_ready/catalog/settings.py": settings_module(settings),
+        root / "plugins/plugin_utils/gpu_ready/catalog/settings.py": settings_module(settings),
         root / "docs/variables.md": documentation(tasks),
         root / "docs/migrating.md": migration(foreign),
         root / "plugins/plugin_utils/variables/names.json": variable_names(variables, foreign, own_names(root)),

@@ -25,20 +25,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-for place in (ROOT / "module_utils", ROOT, ROOT / "tests/unit"):
+for place in (ROOT, ROOT / "tests/unit"):
     if str(place) not in sys.path:
         sys.path.append(str(place))
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from gpu_ready.base import files, manifest, manifest_notes, records
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.facts import collected
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose, upgrade
-from gpu_ready.plan.driver.model import DriverInstallParams
-from gpu_ready.upgrade import journal, model, phases
 
+from plugins.module_utils.gpu_ready.base import files, manifest, manifest_notes, records
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.facts import collected
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.module_utils.gpu_ready.upgrade import journal, model, phases
+from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
+from plugins.plugin_utils.gpu_ready.plan.driver.model import DriverInstallParams
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import STEPS, T4, as_collected, carried_out, having, installed
 from tests.unit.recorded import RecordedHost
 
@@ -162,7 +162,10 @@ def library(name: str) -> types.ModuleType:
     """Return a module of library/ with the same gpu_ready as this program."""
     text = (ROOT / "library" / f"{name}.py").read_text(encoding="utf-8")
     loaded = types.ModuleType(name)
-    exec(compile(text.replace("..module_utils.gpu_ready", "gpu_ready"), name, "exec"), loaded.__dict__)
+    exec(
+        compile(text.replace("..module_utils.gpu_ready", "plugins.module_utils.gpu_ready"), name, "exec"),
+        loaded.__dict__,
+    )
     return loaded
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..module_utils.gpu_ready.answers.audit import AuditAnswer
-from ..module_utils.gpu_ready.lifecycle import audit, decide
-from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..plugin_utils import answers
 from ..plugin_utils.control_node import plain
+from ..plugin_utils.gpu_ready.answers.audit import AuditAnswer
+from ..plugin_utils.gpu_ready.plan import answer as decide
+from ..plugin_utils.gpu_ready.plan import audit
+from ..plugin_utils.gpu_ready.settings.variables import parse_settings
 from . import gpu_node_plan
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from ..module_utils.gpu_ready.answers.controller import AuditReportAnswer
 from ..module_utils.gpu_ready.base import files
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
-from ..module_utils.gpu_ready.report import audit_table, run
 from ..modules import gpu_audit_report as module
 from ..plugin_utils.control_node import ControlNodeAction
+from ..plugin_utils.gpu_ready.report import audit_table, run
 
 
 class ActionModule(ControlNodeAction):

@@ -19,10 +19,10 @@ from ansible.release import __version__ as core
 from ..module_utils.gpu_ready.answers.node import CollectedCapture
 from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
-from ..module_utils.gpu_ready.explain import captures
-from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
 from ..plugin_utils import answers
 from ..plugin_utils.control_node import plain
+from ..plugin_utils.gpu_ready.explain import captures
+from ..plugin_utils.gpu_ready.settings.variables import parse_settings
 from . import gpu_node_plan
 
 OPTIONS: dict[str, dict[str, Any]] = {

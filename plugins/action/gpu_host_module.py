@@ -19,11 +19,11 @@ from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action.normal import ActionModule as Normal
 
 from ..module_utils.gpu_ready.base.plain_text import plain_text
-from ..module_utils.gpu_ready.completion.probes import probes_json
-from ..module_utils.gpu_ready.lifecycle.variables import parse_settings, wrong_values
 from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
 from ..plugin_utils.answers import accept, record_of
 from ..plugin_utils.connection_failures import explain_connection
+from ..plugin_utils.gpu_ready.completion.probes import probes_json
+from ..plugin_utils.gpu_ready.settings.variables import parse_settings, wrong_values
 from ..plugin_utils.process_limits import LimitExceeded, process_limits
 from ..plugin_utils.shipped_keys import read_keys
 from ..plugin_utils.variables import settings as settings_of_hosts

@@ -15,24 +15,26 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-# The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host: also what the
-# planner imports only for hosts with one of the package managers.
-from ..module_utils.gpu_ready.answers.plan import NodePlanAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.base.records import RecordError
-from ..module_utils.gpu_ready.catalog import model as catalog
-from ..module_utils.gpu_ready.completion import form
-from ..module_utils.gpu_ready.completion.complete import complete
-from ..module_utils.gpu_ready.completion.probes import probes_json
 from ..module_utils.gpu_ready.facts import model as facts_model
 from ..module_utils.gpu_ready.facts.collected import CollectedFacts
-from ..module_utils.gpu_ready.lifecycle import decide, options
-from ..module_utils.gpu_ready.lifecycle.variables import parse_settings
-from ..module_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
 from ..plugin_utils import answers
 from ..plugin_utils.answer_bounds import WrongAnswer, fields_of
 from ..plugin_utils.control_node import plain
+
+# The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host: also what the
+# planner imports only for hosts with one of the package managers.
+from ..plugin_utils.gpu_ready.answers.plan import NodePlanAnswer
+from ..plugin_utils.gpu_ready.catalog import model as catalog
+from ..plugin_utils.gpu_ready.completion import form
+from ..plugin_utils.gpu_ready.completion.complete import complete
+from ..plugin_utils.gpu_ready.completion.probes import probes_json
+from ..plugin_utils.gpu_ready.plan import answer as decide
+from ..plugin_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
+from ..plugin_utils.gpu_ready.settings import options
+from ..plugin_utils.gpu_ready.settings.variables import parse_settings
 from . import gpu_host_module
 
 OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC

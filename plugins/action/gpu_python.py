@@ -9,9 +9,10 @@ from typing import Any
 from ansible import __version__
 
 from ..module_utils.gpu_ready.answers.controller import PythonAnswer
-from ..module_utils.gpu_ready.lifecycle import bootstrap, python_scripts
 from ..modules import gpu_python as module
 from ..plugin_utils.control_node import ControlNodeAction
+from ..plugin_utils.gpu_ready.bootstrap import choose as bootstrap
+from ..plugin_utils.gpu_ready.bootstrap import python_scripts
 
 
 class ActionModule(ControlNodeAction):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..module_utils.gpu_ready.catalog import driver_packages
+from ..plugin_utils.gpu_ready.catalog import driver_packages
 from . import gpu_host_module
 
 

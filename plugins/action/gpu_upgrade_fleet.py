@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
-from ..module_utils.gpu_ready.upgrade.fleet import answers, results, rollout, tables
-from ..module_utils.gpu_ready.upgrade.fleet.model import RolloutRequest
 from ..modules import gpu_upgrade_fleet as module
 from ..plugin_utils.control_node import ControlNodeAction
+from ..plugin_utils.gpu_ready.rollout import answers, results, rollout, tables
+from ..plugin_utils.gpu_ready.rollout.model import RolloutRequest
 
 
 class ActionModule(ControlNodeAction):

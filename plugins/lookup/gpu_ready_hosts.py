@@ -19,7 +19,7 @@ from ansible.plugins.lookup import LookupBase
 # Once, here: otherwise the process of every task loads them.
 from ..action import gpu_audit, gpu_capture, gpu_node_plan, gpu_python  # noqa: F401
 from ..module_utils.gpu_ready.base.plain_text import plain_text
-from ..module_utils.gpu_ready.lifecycle.variables import wrong_values
+from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.variables.settings import read_others, rules
 
 DOCUMENTATION = """

@@ -10,7 +10,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
-from ..module_utils.gpu_ready.lifecycle.variables import wrong_values
+from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.variables.settings import rules
 
 DOCUMENTATION = """

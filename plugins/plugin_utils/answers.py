@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..module_utils.gpu_ready.answers import (
-    audit,
     cluster,
     containers,
     cuda,
@@ -20,7 +19,6 @@ from ..module_utils.gpu_ready.answers import (
     driver,
     node,
     packages,
-    plan,
     system,
     upgrade,
     verify,
@@ -28,6 +26,7 @@ from ..module_utils.gpu_ready.answers import (
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.base.records import Content, Message
 from .answer_bounds import WrongAnswer, check_bounds, fields_of, fit, fit_record
+from .gpu_ready.answers import audit, plan
 
 GROUPS = (audit, cluster, containers, cuda, drain, driver, node, packages, plan, system, upgrade, verify)
 MOST_WARNINGS = 10

@@ -1,9 +1,9 @@
 """Logs of nvidia-installer, DKMS and package managers: each is explained by its real cause."""
 
 import pytest
-from gpu_ready.diagnostics import message_table
-from gpu_ready.driver.runfile import messages as runfile_messages
 
+from plugins.module_utils.gpu_ready.diagnostics import message_table
+from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
 from tests.corpus.samples import Sample, of_kind
 
 

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_ready.base import records
-from gpu_ready.facts import model
-from gpu_ready.facts.model import Facts, GpuProcess, ModuleFacts
-from gpu_ready.lifecycle import decide, variables
-from gpu_ready.plan import compose, upgrade
-from gpu_ready.plan.containers.model import CleanupParams, ContainerdParams, MigrationParams
-from gpu_ready.plan.cuda.model import ToolkitRemovalParams
-from gpu_ready.plan.driver.model import DetectParams, NextKernelParams
-from gpu_ready.plan.model import Step, ToolkitChoice
-from gpu_ready.upgrade import journal
-
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.facts import model
+from plugins.module_utils.gpu_ready.facts.model import Facts, GpuProcess, ModuleFacts
+from plugins.module_utils.gpu_ready.upgrade import journal
+from plugins.plugin_utils.gpu_ready.plan import answer as decide
+from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
+from plugins.plugin_utils.gpu_ready.plan.containers.model import CleanupParams, ContainerdParams, MigrationParams
+from plugins.plugin_utils.gpu_ready.plan.cuda.model import ToolkitRemovalParams
+from plugins.plugin_utils.gpu_ready.plan.driver.model import DetectParams, NextKernelParams
+from plugins.plugin_utils.gpu_ready.plan.model import Step, ToolkitChoice
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import KERNEL, T4, as_collected, bare, carried_out, having
 
 Answers = dict[str, dict[str, Any]]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base.host import Host
-from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
-from gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
 from gpu_ready_lab import cluster, hosts, kubernetes
 
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
+from plugins.module_utils.gpu_ready.drain.kubernetes import EvictionOptions, KubernetesHook
 from tests.integration.fleet import DRIVER_ALONE, ROOT, Fleet, Run
 from tests.integration.kubernetes_objects import POD
 

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base.host import Host
-from gpu_ready.cluster import taints
-from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
-from gpu_ready.drain.journal import DrainError
 from gpu_ready_lab import cluster
 
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.cluster import taints
+from plugins.module_utils.gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
+from plugins.module_utils.gpu_ready.drain.journal import DrainError
 from tests.integration import control_plane
 from tests.integration.control_plane import FIRST, NODES, REASON, SECOND, Cluster, Drained
 from tests.integration.kubernetes_objects import BUDGET, DEPLOYMENT

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import lease, records
-from gpu_ready.base.host import Host
-from gpu_ready.upgrade import journal as upgrade
-from gpu_ready.upgrade import phases
-from gpu_ready.upgrade.model import RecordedDriver
 
+from plugins.module_utils.gpu_ready.base import lease, records
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.upgrade import journal as upgrade
+from plugins.module_utils.gpu_ready.upgrade import phases
+from plugins.module_utils.gpu_ready.upgrade.model import RecordedDriver
 from tests import packed_modules
 from tests.hostile.limits import give_plans, project_tree
 from tests.integration import cores
@@ -54,10 +54,10 @@ MODULES = {
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.host import Host
 from ..module_utils.gpu_ready.facts.model import BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts
-from ..module_utils.gpu_ready.lifecycle import variables
-from ..module_utils.gpu_ready.plan import compose
-from ..module_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
-from ..module_utils.gpu_ready.plan.upgrade import upgrade_status
+from ..plugin_utils.gpu_ready.settings import variables
+from ..plugin_utils.gpu_ready.plan import compose
+from ..plugin_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
+from ..plugin_utils.gpu_ready.plan.upgrade import upgrade_status
 from ..module_utils.gpu_ready.system.model import OsRelease
 from ..module_utils.gpu_ready.upgrade import journal as upgrade
 requested = given["nvidia_driver_version"] or state["installed"]

@@ -1,9 +1,9 @@
 """Which cards gpu-ready assigns to a module of NVIDIA's, and which of them that module accepts in a real kernel."""
 
 import pytest
-from gpu_ready.plan.driver import candidates
-from gpu_ready.system.nvrm_version import OPEN, PROPRIETARY
 
+from plugins.module_utils.gpu_ready.system.nvrm_version import OPEN, PROPRIETARY
+from plugins.plugin_utils.gpu_ready.plan.driver import candidates
 from tests.integration import guests
 from tests.integration.fleet import Fleet
 

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.base.host import Host, Result
 
 AREAS = ("/etc/apt/", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt", "/usr/share/keyrings")
 CONFIGURATION = """Dir "{root}/";

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.plan.compose import Plan
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan.compose import Plan
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/dev/driver_choices.md"
 HEAD = """\

@@ -12,16 +12,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
+    sys.path[:0] = [str(ROOT)]
 
-from gpu_ready.base import records
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.data import REPOSITORIES
-from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
-
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.data import REPOSITORIES
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import choices_page, golden_file
 from tests.unit.hosts import CARDS, ENROLLED, SECURE, bare, having, installed
 

@@ -2,15 +2,12 @@
 
 from typing import Any, TypeVar
 
-from gpu_ready.base import records, versions
-from gpu_ready.catalog import driver_packages, driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import driver_origin
-from gpu_ready.containers import cdi, driver_volume
-from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.containers.containerd import toml
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts.model import (
+from plugins.module_utils.gpu_ready.base import records, versions
+from plugins.module_utils.gpu_ready.containers import cdi, driver_volume
+from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from plugins.module_utils.gpu_ready.containers.containerd import toml
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.facts.model import (
     AptFacts,
     BaseFacts,
     Facts,
@@ -25,11 +22,14 @@ from gpu_ready.facts.model import (
     SecureBootFacts,
     YumFacts,
 )
-from gpu_ready.packaging import apt_components
-from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
-from gpu_ready.plan import compose
-from gpu_ready.plan.driver import parameters
-from gpu_ready.system.model import OsRelease
+from plugins.module_utils.gpu_ready.packaging import apt_components
+from plugins.module_utils.gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
+from plugins.module_utils.gpu_ready.system.model import OsRelease
+from plugins.plugin_utils.gpu_ready.catalog import driver_packages, driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import driver_origin
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.driver import parameters
 
 KERNEL = "6.1.0-50-amd64"
 KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}

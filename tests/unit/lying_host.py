@@ -14,10 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpu_ready.facts import model
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
-
+from plugins.module_utils.gpu_ready.facts import model
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests import packed_modules
 from tests.hostile.limits import give_plans, project_tree
 from tests.hostile.processes import end_programs

@@ -11,23 +11,21 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / "module_utils"), str(ROOT)]
+    sys.path[:0] = [str(ROOT)]
 
-from gpu_ready.base.host import Result
-from gpu_ready.catalog import driver_packages
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import complete
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.facts import driver_origin
-from gpu_ready.facts import rpm as rpm_facts
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import audit
-from gpu_ready.lifecycle.decide import plan_audited
-from gpu_ready.lifecycle.variables import parse_settings
-from gpu_ready.packaging import rpm
-from gpu_ready.plan import compose
-from gpu_ready.plan.driver import steps as driver_steps
-
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.facts import driver_origin
+from plugins.module_utils.gpu_ready.facts import rpm as rpm_facts
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.module_utils.gpu_ready.packaging import rpm
+from plugins.plugin_utils.gpu_ready.catalog import driver_packages
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.plan import audit, compose
+from plugins.plugin_utils.gpu_ready.plan.answer import plan_audited
+from plugins.plugin_utils.gpu_ready.plan.driver import steps as driver_steps
+from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit.goldens import DRIVER, decide, step
 from tests.unit.hosts import CARDS
 from tests.unit.recorded import RecordedHost

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from gpu_ready.base import records
-from gpu_ready.catalog.settings import DEFAULTS, Settings
-from gpu_ready.plan import compose
-from gpu_ready.plan.model import Choices, DriverChoice, Step
+from plugins.module_utils.gpu_ready.base import records
+from plugins.plugin_utils.gpu_ready.catalog.settings import DEFAULTS, Settings
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, DriverChoice, Step
 
 
 def settings(**given: Any) -> Settings:

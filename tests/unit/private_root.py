@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.base.host import Host, Result
 
 CONFIGURATION = """
 Dir "{root}/";

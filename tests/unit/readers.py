@@ -16,9 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import gpu_ready
-from gpu_ready.base.host import Result
-
+from plugins.module_utils import gpu_ready
+from plugins.module_utils.gpu_ready.base.host import Result
 from tests.grid import CAMPAIGN
 
 PACKAGES = (
@@ -113,7 +112,7 @@ def filler(hint: object) -> object:
 
 def find_readers() -> Iterator[Reader]:
     """One for each function and parameter."""
-    for info in pkgutil.walk_packages(gpu_ready.__path__, "gpu_ready."):
+    for info in pkgutil.walk_packages(gpu_ready.__path__, "plugins.module_utils.gpu_ready."):
         if info.ispkg or info.name.split(".")[1] not in PACKAGES:
             continue
         module = importlib.import_module(info.name)

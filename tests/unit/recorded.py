@@ -4,7 +4,7 @@ import posixpath
 import socket
 from collections.abc import Iterable, Mapping
 
-from gpu_ready.base.host import MISSING, PATH_DIRECTORIES, Host, Result
+from plugins.module_utils.gpu_ready.base.host import MISSING, PATH_DIRECTORIES, Host, Result
 
 Content = str | bytes
 

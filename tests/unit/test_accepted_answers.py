@@ -22,12 +22,13 @@ from ansible.module_utils.common.yaml import yaml_load
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils import answer_bounds, answers
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.answer_bounds import WrongAnswer
-from gpu_ready.base import records
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, PackageFacts, WorkFacts
-from gpu_ready.lifecycle import audit, decide, variables
-from gpu_ready.plan import compose
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, PackageFacts, WorkFacts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import answer as decide
+from plugins.plugin_utils.gpu_ready.plan import audit, compose
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.grid import sampled
 from tests.hostile.scenes import plan, scenes
 from tests.unit import goldens

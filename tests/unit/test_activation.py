@@ -3,12 +3,19 @@
 from typing import Any
 
 import pytest
-from gpu_ready.catalog.settings import DEFAULTS, Settings
-from gpu_ready.facts.model import ContainerFacts, Facts, FunctionFacts, GpuProcess, ModuleFacts, WorkFacts
-from gpu_ready.plan.driver import activation
-from gpu_ready.plan.driver.model import ActivateParams
-from gpu_ready.plan.model import Choices, DriverChoice
 
+from plugins.module_utils.gpu_ready.facts.model import (
+    ContainerFacts,
+    Facts,
+    FunctionFacts,
+    GpuProcess,
+    ModuleFacts,
+    WorkFacts,
+)
+from plugins.plugin_utils.gpu_ready.catalog.settings import DEFAULTS, Settings
+from plugins.plugin_utils.gpu_ready.plan.driver import activation
+from plugins.plugin_utils.gpu_ready.plan.driver.model import ActivateParams
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, DriverChoice
 from tests.unit.hosts import P40, bare, having, with_driver
 
 CHOSEN = DriverChoice(

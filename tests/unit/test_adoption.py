@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.shipped_keys import read_keys
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts import apt as apt_facts
-from gpu_ready.facts import rpm as rpm_facts
-from gpu_ready.facts.model import Facts
-from gpu_ready.packaging import apt, apt_entries, armor, openpgp, repositories, yum_repos
-from gpu_ready.packaging.manager import PackageError
-from gpu_ready.packaging.repository import parse_repository
-from gpu_ready.plan import apt_repository, repository
-from gpu_ready.plan.model import RepositoryRequest
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.facts import apt as apt_facts
+from plugins.module_utils.gpu_ready.facts import rpm as rpm_facts
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.module_utils.gpu_ready.packaging import apt, apt_entries, armor, openpgp, repositories, yum_repos
+from plugins.module_utils.gpu_ready.packaging.manager import PackageError
+from plugins.module_utils.gpu_ready.packaging.repository import parse_repository
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import apt_repository, repository
+from plugins.plugin_utils.gpu_ready.plan.model import RepositoryRequest
 from tests.unit.apt_root import AptRoot, apt_is_here
 from tests.unit.goldens import decide
 from tests.unit.hosts import T4, bare, carried_out, having

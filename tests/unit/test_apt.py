@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.download_errors import download_remedy
-from gpu_ready.base.host import TIMED_OUT, Host, Result
-from gpu_ready.packaging import apt, apt_errors, apt_lists, apt_policy
-from gpu_ready.packaging import manager as packages
-from gpu_ready.packaging.dpkg_status import STATUS, parse_dpkg_status
-from gpu_ready.packaging.version_match import version_matches
 
+from plugins.module_utils.gpu_ready.base.download_errors import download_remedy
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Host, Result
+from plugins.module_utils.gpu_ready.packaging import apt, apt_errors, apt_lists, apt_policy
+from plugins.module_utils.gpu_ready.packaging import manager as packages
+from plugins.module_utils.gpu_ready.packaging.dpkg_status import STATUS, parse_dpkg_status
+from plugins.module_utils.gpu_ready.packaging.version_match import version_matches
 from tests.unit.recorded import RecordedHost
 
 SIMULATION = """Reading package lists...

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import mirror, packages
+
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 
 RELEASES = ("ubuntu2204", "ubuntu2404", "ubuntu2604")
 

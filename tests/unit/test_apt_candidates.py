@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import apt
-from gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 
+from plugins.module_utils.gpu_ready.packaging import apt
+from plugins.module_utils.gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 from tests.unit.apt_root import AptRoot, apt_is_here
 
 pytestmark = [pytest.mark.host_io, pytest.mark.skipif(not apt_is_here(), reason="this machine has no apt")]

@@ -1,8 +1,9 @@
 """Debian's sources get components and keep everything else."""
 
 import pytest
-from gpu_ready.packaging import apt_components, apt_sources
-from gpu_ready.packaging.repository import format_deb822, format_preferences, parse_repository
+
+from plugins.module_utils.gpu_ready.packaging import apt_components, apt_sources
+from plugins.module_utils.gpu_ready.packaging.repository import format_deb822, format_preferences, parse_repository
 
 NAMES = ["contrib", "non-free"]
 

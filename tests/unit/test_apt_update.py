@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.packaging import apt, apt_lists, install
-from gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 
+from plugins.module_utils.gpu_ready.packaging import apt, apt_lists, install
+from plugins.module_utils.gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 from tests.unit import web_server
 from tests.unit.apt_root import AptRoot, apt_is_here
 

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import Facts, GpuProcess
-from gpu_ready.lifecycle import audit, decide, variables
-from gpu_ready.plan import compose
-from gpu_ready.report import audit_table as audit_report
-from gpu_ready.report import run as report
 
+from plugins.module_utils.gpu_ready.facts.model import Facts, GpuProcess
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import answer as decide
+from plugins.plugin_utils.gpu_ready.plan import audit, compose
+from plugins.plugin_utils.gpu_ready.report import audit_table as audit_report
+from plugins.plugin_utils.gpu_ready.report import run as report
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import goldens
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out, having
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from gpu_ready.completion import complete
-from gpu_ready.facts.model import BlockedModule, Facts
-from gpu_ready.lifecycle import audit, variables
-from gpu_ready.plan import compose, verification
-from gpu_ready.report import audit_table
-from gpu_ready.system.modprobe_files import COMMAND_LINE, ModprobeLine
-from gpu_ready.verify import verdict
 
+from plugins.module_utils.gpu_ready.facts.model import BlockedModule, Facts
+from plugins.module_utils.gpu_ready.system.modprobe_files import COMMAND_LINE, ModprobeLine
+from plugins.module_utils.gpu_ready.verify import verdict
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.plan import audit, compose, verification
+from plugins.plugin_utils.gpu_ready.report import audit_table
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import T4, bare, carried_out
 from tests.unit.test_facts import KERNEL, function, p40
 from tests.unit.test_modprobe import DEP, NVIDIA_CURRENT

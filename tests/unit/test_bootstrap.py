@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.lifecycle import bootstrap, python_scripts
-from gpu_ready.packaging import openpgp
 
+from plugins.module_utils.gpu_ready.packaging import openpgp
+from plugins.plugin_utils.gpu_ready.bootstrap import choose as bootstrap
+from plugins.plugin_utils.gpu_ready.bootstrap import python_scripts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.unit.gpg_keys import GpgHome
 
 CENTOS = 'system\nNAME="CentOS Linux"\nVERSION_ID="7"\nID="centos"\nID_LIKE="rhel fedora"\nPRETTY_NAME="CentOS Linux 7 (Core)"\n'

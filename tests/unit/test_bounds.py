@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.host import MOST_STUCK, Host, read_in_child
-from gpu_ready.driver.kernel_module import module_users
-from gpu_ready.facts import work
-from gpu_ready.packaging.locks import held_pid_files
 
+from plugins.module_utils.gpu_ready.base.host import MOST_STUCK, Host, read_in_child
+from plugins.module_utils.gpu_ready.driver.kernel_module import module_users
+from plugins.module_utils.gpu_ready.facts import work
+from plugins.module_utils.gpu_ready.packaging.locks import held_pid_files
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_security import CODE, ROOT, name_of
 from tests.unit.test_work_facts import collect
@@ -142,7 +142,7 @@ def test_the_child_that_is_left_holds_no_file_of_its_parent(pipe: Path) -> None:
     )
     lock = pipe.parent / "lock"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(pipe), str(lock)], env=dict(os.environ, PYTHONPATH=str(ROOT / "module_utils")),
+        [sys.executable, "-c", code, str(pipe), str(lock)], env=dict(os.environ, PYTHONPATH=str(ROOT)),
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout == "late\n"

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_capture as capture_module
-from gpu_ready.base.host import Result
-from gpu_ready.base.recording import LONGEST, MOST, RecordingHost
-from gpu_ready.base.secret_values import mask_text
-from gpu_ready.completion import complete
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.explain import captures, fleet_plans
-from gpu_ready.facts import collect, model
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle.variables import parse_settings
-from gpu_ready.plan import compose
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.base.recording import LONGEST, MOST, RecordingHost
+from plugins.module_utils.gpu_ready.base.secret_values import mask_text
+from plugins.module_utils.gpu_ready.facts import collect, model
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.explain import captures, fleet_plans
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit import past_hosts
 from tests.unit.goldens import decide
 from tests.unit.hosts import T4, bare

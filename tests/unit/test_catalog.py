@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base import versions
-from gpu_ready.catalog import data as catalog_data
-from gpu_ready.catalog import model as catalog
-from gpu_ready.cuda import toolkit as cuda
 
+from plugins.module_utils.gpu_ready.base import versions
+from plugins.module_utils.gpu_ready.cuda import toolkit as cuda
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.shared import SHARED
 
 ROOT = Path(__file__).resolve().parents[2]

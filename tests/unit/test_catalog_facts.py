@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.plan.cuda import choose as cuda
 
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan.cuda import choose as cuda
 from tests.unit.hosts import T4, bare
 from tests.unit.test_plan_driver import decide
 

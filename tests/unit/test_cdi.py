@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from gpu_ready.containers import cdi, cdi_build
-from gpu_ready.facts import docker as docker_facts
-from gpu_ready.facts.model import CdiSpecFacts
 
+from plugins.module_utils.gpu_ready.containers import cdi, cdi_build
+from plugins.module_utils.gpu_ready.facts import docker as docker_facts
+from plugins.module_utils.gpu_ready.facts.model import CdiSpecFacts
 from tests.unit.recorded import RecordedHost
 
 LIB = "/usr/lib/x86_64-linux-gnu"

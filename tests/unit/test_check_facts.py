@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gpu_ready.catalog import model as catalog
 
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tools import check_facts, vendor_indexes
 from tools.check_facts import CHANGED, MISSING, RIGHT, UNREAD, Checker
 from tools.vendor_indexes import Index, IndexUnread, Package, Tree

@@ -8,10 +8,20 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Result
-from gpu_ready.cluster import conflicts, device_plugin, kubectl, objects, operator, pods, taints, verify_pods
-from gpu_ready.cluster.verify_pods import NodeRequest
+
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.cluster import (
+    conflicts,
+    device_plugin,
+    kubectl,
+    objects,
+    operator,
+    pods,
+    taints,
+    verify_pods,
+)
+from plugins.module_utils.gpu_ready.cluster.verify_pods import NodeRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 GPUS = [f"GPU-11111111-2222-3333-4444-55555555555{n}" for n in range(2)]

@@ -102,7 +102,7 @@ def test_everything_that_runs_travels_and_nothing_that_git_does_not_track(archiv
     assert expected <= found
     assert found - {"FILES.json", "MANIFEST.json"} <= tracked
     assert not [name for name in found if name.startswith((".", "lab/", "tests/", "tools/", "bench/", "ansible.cfg"))]
-    assert "module_utils/gpu_ready/catalog/data.py" in found
+    assert "plugins/plugin_utils/gpu_ready/catalog/data.py" in found
     with tarfile.open(archive) as tar:
         assert {member.uid for member in tar.getmembers()} == {0}
     for path in tree_of(installed).rglob("*"):

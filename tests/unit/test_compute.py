@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import MISSING, TIMED_OUT, Host, Result
-from gpu_ready.verify import compute, compute_program, nvml
 
+from plugins.module_utils.gpu_ready.base.host import MISSING, TIMED_OUT, Host, Result
+from plugins.module_utils.gpu_ready.verify import compute, compute_program, nvml
 from tests.unit.recorded import RecordedHost
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")

@@ -1,7 +1,8 @@
 """The command lines of the engines: docker's unchanged, and names as podman and ctr expect them."""
 
 import pytest
-from gpu_ready.containers import cdi, cdi_build, engine
+
+from plugins.module_utils.gpu_ready.containers import cdi, cdi_build, engine
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Failures of containers as engines and their versions wrap them: the cause inside all frames."""
 
 import pytest
-from gpu_ready.diagnostics import container_errors, messages
+
+from plugins.module_utils.gpu_ready.diagnostics import container_errors, messages
 
 CASES = [
     (

@@ -1,7 +1,8 @@
 """Container failures by the format strings of the programs that print them: cause, remedy, and nothing beside it."""
 
 import pytest
-from gpu_ready.explain import cli as explain
+
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
 
 HOOK = "OCI runtime create failed: runc create failed: unable to start container process: error during container init: "
 CLI = HOOK + "error running prestart hook #0: exit status 1, stdout: , stderr: nvidia-container-cli: "

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from gpu_ready.containers.containerd import config, edits, toml
-from gpu_ready.containers.containerd import files as containerd_files
 
+from plugins.module_utils.gpu_ready.containers.containerd import config, edits, toml
+from plugins.module_utils.gpu_ready.containers.containerd import files as containerd_files
 from tests.unit.test_toml import DEBIAN
 
 OLD, CDI, NEW = (1, 6, 20), (1, 7, 24), (2, 1, 9)

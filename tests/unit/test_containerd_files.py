@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
-from gpu_ready.base.host import Host, Result
-from gpu_ready.containers.containerd import config, edits
-from gpu_ready.containers.containerd import files as containerd_files
 
+from plugins.module_utils.gpu_ready.base import manifest
+from plugins.module_utils.gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.containers.containerd import config, edits
+from plugins.module_utils.gpu_ready.containers.containerd import files as containerd_files
 from tests.unit.test_toml import DEBIAN
 
 DUMPS = {

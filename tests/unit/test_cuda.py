@@ -1,12 +1,12 @@
 """Reading CUDA toolkits, and collecting facts of a host with toolkits."""
 
 import pytest
-from gpu_ready.cuda import toolkit as cuda
-from gpu_ready.facts import cuda as cuda_facts
-from gpu_ready.facts.model import CudaFacts, DefaultToolkitFacts
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.cuda import toolkit as cuda
+from plugins.module_utils.gpu_ready.facts import cuda as cuda_facts
+from plugins.module_utils.gpu_ready.facts.model import CudaFacts, DefaultToolkitFacts
 from tests.unit.recorded import RecordedHost
 
 AUTO = """auto

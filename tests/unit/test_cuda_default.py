@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.host import Host
-from gpu_ready.cuda import default as cuda_default
-from gpu_ready.cuda import toolkit as cuda
+
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.cuda import default as cuda_default
+from plugins.module_utils.gpu_ready.cuda import toolkit as cuda
 
 pytestmark = pytest.mark.host_io
 

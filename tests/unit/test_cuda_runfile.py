@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import files, manifest, manifest_notes
-from gpu_ready.base.host import Host, Result
-from gpu_ready.cuda import default as cuda_default
-from gpu_ready.cuda import runfile as cuda_runfile
-from gpu_ready.cuda import toolkit as cuda
-from gpu_ready.cuda.cudnn import install as cudnn_install
-from gpu_ready.cuda.runfile import ToolkitInstaller, ToolkitPaths
-from gpu_ready.cuda.toolkit import installed_release
-from gpu_ready.driver.runfile import fetch as runfile_fetch
-from gpu_ready.driver.runfile.fetch import InstallerSource
-from gpu_ready.driver.runfile.spec import RunfileError
 
+from plugins.module_utils.gpu_ready.base import files, manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.cuda import default as cuda_default
+from plugins.module_utils.gpu_ready.cuda import runfile as cuda_runfile
+from plugins.module_utils.gpu_ready.cuda import toolkit as cuda
+from plugins.module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
+from plugins.module_utils.gpu_ready.cuda.runfile import ToolkitInstaller, ToolkitPaths
+from plugins.module_utils.gpu_ready.cuda.toolkit import installed_release
+from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from plugins.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource
+from plugins.module_utils.gpu_ready.driver.runfile.spec import RunfileError
 from tests.unit.recorded import RecordedHost
 
 pytestmark = pytest.mark.host_io

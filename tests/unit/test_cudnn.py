@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from gpu_ready.base import manifest
-from gpu_ready.cuda.cudnn import model as cudnn
-from gpu_ready.cuda.cudnn import redist_manifest
-from gpu_ready.facts import cudnn as cudnn_facts
-from gpu_ready.facts.model import CudnnPackageFacts, ToolkitFacts
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.base import manifest
+from plugins.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from plugins.module_utils.gpu_ready.cuda.cudnn import redist_manifest
+from plugins.module_utils.gpu_ready.facts import cudnn as cudnn_facts
+from plugins.module_utils.gpu_ready.facts.model import CudnnPackageFacts, ToolkitFacts
 from tests.unit.recorded import RecordedHost
 
 SHA = "e62c9b4af62ea130765ea5b13244c05c9452edf1690072373d193d19766d9850"

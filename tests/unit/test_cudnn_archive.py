@@ -11,15 +11,15 @@ from typing import Any, Literal
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_cudnn_archive
-from gpu_ready.base import files
-from gpu_ready.base.download import DownloadLimits
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.locks import LockError
-from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
-from gpu_ready.cuda.cudnn import install as cudnn_install
-from gpu_ready.cuda.cudnn import model as cudnn
-from gpu_ready.cuda.cudnn.model import CudnnError
 
+from plugins.module_utils.gpu_ready.base import files
+from plugins.module_utils.gpu_ready.base.download import DownloadLimits
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.locks import LockError
+from plugins.module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from plugins.module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
+from plugins.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from plugins.module_utils.gpu_ready.cuda.cudnn.model import CudnnError
 from tests.unit import web_server
 
 pytestmark = pytest.mark.host_io

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.plan.containers import docker_options
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.plugin_utils.gpu_ready.plan.containers import docker_options
 from tests.corpus.samples import Sample, of_kind
 from tests.unit import plans
 from tests.unit.hosts import T4, bare, having

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.containers.daemon_json import write as daemon_json_file
-from gpu_ready.lifecycle.removal import recorded_files
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.containers.daemon_json import write as daemon_json_file
+from plugins.module_utils.gpu_ready.lifecycle.removal import recorded_files
 from tests.grid import sampled
 from tests.unit.recorded import RecordedHost
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from gpu_ready.catalog.settings import DEFAULTS, RULES, Settings
-from gpu_ready.plan.containers import docker_options
 
+from plugins.plugin_utils.gpu_ready.catalog.settings import DEFAULTS, RULES, Settings
+from plugins.plugin_utils.gpu_ready.plan.containers import docker_options
 from tests.unit.hosts import T4, bare
 
 FREE = "docker_engine_daemon_options"

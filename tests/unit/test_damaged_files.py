@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, pending
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Result
-from gpu_ready.completion import complete
-from gpu_ready.containers import cdi, docker, engine
-from gpu_ready.cuda import toolkit
-from gpu_ready.cuda.cudnn import model as cudnn
-from gpu_ready.cuda.cudnn import redist_manifest
-from gpu_ready.drain import journal as drain
-from gpu_ready.drain import kubernetes
-from gpu_ready.lifecycle import uninstall
-from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.packaging import dpkg_status, rpm
-from gpu_ready.plan import compose
-from gpu_ready.upgrade import journal as upgrade
-from gpu_ready.verify import compute, frameworks, nvml, requirement
 
+from plugins.module_utils.gpu_ready.base import manifest, pending
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.containers import cdi, docker, engine
+from plugins.module_utils.gpu_ready.cuda import toolkit
+from plugins.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from plugins.module_utils.gpu_ready.cuda.cudnn import redist_manifest
+from plugins.module_utils.gpu_ready.drain import journal as drain
+from plugins.module_utils.gpu_ready.drain import kubernetes
+from plugins.module_utils.gpu_ready.lifecycle import uninstall
+from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
+from plugins.module_utils.gpu_ready.packaging import dpkg_status, rpm
+from plugins.module_utils.gpu_ready.upgrade import journal as upgrade
+from plugins.module_utils.gpu_ready.verify import compute, frameworks, nvml, requirement
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.plan import compose
 from tests.grid import sampled
 from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.monitor import metrics
+
+from plugins.module_utils.gpu_ready.monitor import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy/monitoring"

@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.catalog import data as catalog_data
-from gpu_ready.catalog import model as catalog
-from gpu_ready.driver import gpu_services
-from gpu_ready.facts import monitoring as facts_monitoring
-from gpu_ready.facts.model import Facts, MonitoringFacts
-from gpu_ready.lifecycle import audit, variables
-from gpu_ready.plan import compose
-from gpu_ready.plan.dcgm import DcgmParams
-from gpu_ready.plan.model import PackageTarget
-from gpu_ready.system import monitoring_files as files
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.driver import gpu_services
+from plugins.module_utils.gpu_ready.facts import monitoring as facts_monitoring
+from plugins.module_utils.gpu_ready.facts.model import Facts, MonitoringFacts
+from plugins.module_utils.gpu_ready.system import monitoring_files as files
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import audit, compose
+from plugins.plugin_utils.gpu_ready.plan.dcgm import DcgmParams
+from plugins.plugin_utils.gpu_ready.plan.model import PackageTarget
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.recorded import RecordedHost
 

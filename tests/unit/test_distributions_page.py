@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.settings import Settings
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan.compose import plan
 
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.settings import Settings
+from plugins.plugin_utils.gpu_ready.plan.compose import plan
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.integration import matrix
 from tests.unit import hosts
 

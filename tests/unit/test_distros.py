@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.data import REPOSITORIES
+
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.data import REPOSITORIES
 
 NEEDED = {
     "family": str,

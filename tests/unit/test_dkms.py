@@ -1,9 +1,9 @@
 """DKMS and NVIDIA's modules: a build that is missing, and files that a loss of power left without their content."""
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.driver import dkms
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.driver import dkms
 from tests.unit.recorded import RecordedHost
 
 K = "6.12.57+deb13-amd64"

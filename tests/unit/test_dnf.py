@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.packaging import dnf, dnf_errors, dnf_output, rpm
-from gpu_ready.packaging import manager as packages
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.packaging import dnf, dnf_errors, dnf_output, rpm
+from plugins.module_utils.gpu_ready.packaging import manager as packages
 from tests.unit.recorded import Content, RecordedHost
 
 DNF4 = """Last metadata expiration check: 0:03:32 ago on Sat Nov 21 05:39:31 2026.

@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
-from gpu_ready.base import manifest
-from gpu_ready.base.host import Result
-from gpu_ready.packaging import dnf, dnf_errors, dnf_filters
-from gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 
+from plugins.module_utils.gpu_ready.base import manifest
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.packaging import dnf, dnf_errors, dnf_filters
+from plugins.module_utils.gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_dnf import Scripted
 

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from gpu_ready.base import manifest as manifest_file
-from gpu_ready.base import records
-from gpu_ready.containers import docker
-from gpu_ready.facts import docker as docker_facts
-from gpu_ready.facts.model import DaemonJsonFault, DockerFacts, RuntimeFacts
 
+from plugins.module_utils.gpu_ready.base import manifest as manifest_file
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.containers import docker
+from plugins.module_utils.gpu_ready.facts import docker as docker_facts
+from plugins.module_utils.gpu_ready.facts.model import DaemonJsonFault, DockerFacts, RuntimeFacts
 from tests.unit.recorded import RecordedHost
 
 DEBIAN = """[Unit]

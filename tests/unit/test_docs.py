@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.catalog.settings import Settings
-from gpu_ready.explain import cli as explain
-from gpu_ready.lifecycle import variables
 from gpu_ready_lab import fleet
 
+from plugins.plugin_utils.gpu_ready.catalog.settings import Settings
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import test_import_direction
 from tools.variables import all_variables, load_tasks
 
@@ -89,14 +89,20 @@ def known_names() -> set[str]:
     """Return variables with a default, modules, roles, Python modules, and the words of tasks and programs."""
     names = {variable.name for variable in all_variables(load_tasks())}
     names |= {
-        path.stem for path in [*ROOT.glob("library/*.py"), *ROOT.glob("roles/*"), *ROOT.glob("module_utils/**/*.py")]
+        path.stem
+        for path in [
+            *ROOT.glob("library/*.py"),
+            *ROOT.glob("roles/*"),
+            *ROOT.glob("module_utils/**/*.py"),
+            *ROOT.glob("plugins/plugin_utils/**/*.py"),
+        ]
     }
     places = (
         "roles/*/tasks/*.yml",
         "playbooks/*.yml",
         "deploy/**/*.yml",
         "module_utils/gpu_ready/**/*.py",
-        "plugins/plugin_utils/fleet_report/*.py",
+        "plugins/plugin_utils/**/*.py",
     )
     return names | {
         word for place in places for path in ROOT.glob(place) for word in NAME.findall(path.read_text(encoding="utf-8"))
@@ -166,7 +172,9 @@ def test_the_architecture_has_every_package() -> None:
     table = (
         (ROOT / "docs/dev/architecture.md").read_text(encoding="utf-8").split("## Packages", 1)[1].split("\n## ", 1)[0]
     )
-    assert re.findall(r"^\| `(\w+)/` ", table, re.MULTILINE) == list(test_import_direction.ORDER)
+    assert re.findall(r"^\| `(\w+)/` ", table, re.MULTILINE) == [
+        package for order in test_import_direction.ORDER.values() for package in order
+    ]
 
 
 def mappings() -> Iterator[tuple[str, dict[str, Any]]]:

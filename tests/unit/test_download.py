@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import download
-from gpu_ready.base.host import Host, Result
-from gpu_ready.cuda.cudnn import fetch as cudnn_fetch
-from gpu_ready.cuda.cudnn.model import CudnnError
-from gpu_ready.driver.runfile import fetch as runfile_fetch
 
+from plugins.module_utils.gpu_ready.base import download
+from plugins.module_utils.gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.cuda.cudnn import fetch as cudnn_fetch
+from plugins.module_utils.gpu_ready.cuda.cudnn.model import CudnnError
+from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from tests.unit.recorded import RecordedHost
 
 APT = ("apt-config", "dump", "Acquire")

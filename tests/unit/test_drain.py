@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.host import Host
-from gpu_ready.drain import docker as drain_docker
-from gpu_ready.drain import hook
-from gpu_ready.drain import journal as drain
-from gpu_ready.drain.journal import DrainError
-from gpu_ready.lifecycle import uninstall
-from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.lifecycle.removal.errors import UninstallError
-from gpu_ready.upgrade.model import PHASES
 
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.drain import docker as drain_docker
+from plugins.module_utils.gpu_ready.drain import hook
+from plugins.module_utils.gpu_ready.drain import journal as drain
+from plugins.module_utils.gpu_ready.drain.journal import DrainError
+from plugins.module_utils.gpu_ready.lifecycle import uninstall
+from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
+from plugins.module_utils.gpu_ready.lifecycle.removal.errors import UninstallError
+from plugins.module_utils.gpu_ready.upgrade.model import PHASES
 from tests.unit.clock import Clock
 from tests.unit.recorded import RecordedHost
 

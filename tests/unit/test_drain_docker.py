@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Host
-from gpu_ready.drain import docker as drain_docker
-from gpu_ready.drain import journal as drain
-from gpu_ready.drain.journal import DrainError
 
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.drain import docker as drain_docker
+from plugins.module_utils.gpu_ready.drain import journal as drain
+from plugins.module_utils.gpu_ready.drain.journal import DrainError
 from tests.unit.recorded import RecordedHost
 
 

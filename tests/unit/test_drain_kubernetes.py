@@ -6,13 +6,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import TIMED_OUT, Result
-from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
-from gpu_ready.drain import hook
-from gpu_ready.drain import kubernetes as drain_kubernetes
-from gpu_ready.drain.hook import one_line
-from gpu_ready.drain.journal import DrainError
 
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
+from plugins.module_utils.gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
+from plugins.module_utils.gpu_ready.drain import hook
+from plugins.module_utils.gpu_ready.drain import kubernetes as drain_kubernetes
+from plugins.module_utils.gpu_ready.drain.hook import one_line
+from plugins.module_utils.gpu_ready.drain.journal import DrainError
 from tests.unit.clock import Clock
 from tests.unit.recorded import RecordedHost
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.drain.hook import MOST_CALLS
 
+from plugins.module_utils.gpu_ready.drain.hook import MOST_CALLS
 from tests.unit.lying_host import ROOT, calls, make_liar, run_playbook
 
 REASON = "gpu-ready: driver upgrade"

@@ -3,11 +3,11 @@
 from functools import partial
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.drain import hook
-from gpu_ready.drain import slurm as drain_slurm
-from gpu_ready.drain.journal import DrainError
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.drain import hook
+from plugins.module_utils.gpu_ready.drain import slurm as drain_slurm
+from plugins.module_utils.gpu_ready.drain.journal import DrainError
 from tests.unit.clock import Clock
 from tests.unit.recorded import RecordedHost
 

@@ -5,15 +5,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.host import Host
-from gpu_ready.catalog import data as catalog_data
-from gpu_ready.catalog import driver_packages
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion.driver_origin import DriverOrigin, find_origin
-from gpu_ready.facts import apt, rpm
-from gpu_ready.facts.model import PackageEvidence, Place, YumFacts
-from gpu_ready.packaging import rpm_history
 
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.facts import apt, rpm
+from plugins.module_utils.gpu_ready.facts.model import PackageEvidence, Place, YumFacts
+from plugins.module_utils.gpu_ready.packaging import rpm_history
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.catalog import driver_packages
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion.driver_origin import DriverOrigin, find_origin
 from tests.unit.real_programs import RPM, need_programs
 from tests.unit.recorded import RecordedHost
 

@@ -3,17 +3,17 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base import records
-from gpu_ready.catalog import data as catalog_data
-from gpu_ready.catalog import driver_packages, driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.packaging import manager as packages
-from gpu_ready.plan import apt_repository, compose, dnf_repository
-from gpu_ready.plan.driver import steps as driver_steps
-from gpu_ready.plan.driver.candidates import pairs_of_gpu
-from gpu_ready.plan.driver.model import HeadersParams
-from gpu_ready.plan.model import RepositoryParams
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.packaging import manager as packages
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.catalog import driver_packages, driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import apt_repository, compose, dnf_repository
+from plugins.plugin_utils.gpu_ready.plan.driver import steps as driver_steps
+from plugins.plugin_utils.gpu_ready.plan.driver.candidates import pairs_of_gpu
+from plugins.plugin_utils.gpu_ready.plan.driver.model import HeadersParams
+from plugins.plugin_utils.gpu_ready.plan.model import RepositoryParams
 from tests.grid import sampled
 from tests.unit.goldens import decide
 from tests.unit.hosts import (

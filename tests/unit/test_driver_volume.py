@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.base.host import Host
-from gpu_ready.containers import cdi, driver_volume, driver_volume_files
-from gpu_ready.facts import docker as docker_facts
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.containers import cdi, driver_volume, driver_volume_files
+from plugins.module_utils.gpu_ready.facts import docker as docker_facts
 from tests.unit.test_cdi import LIB, host_with_driver
 
 ROOT = "/usr/local/nvidia-driver"

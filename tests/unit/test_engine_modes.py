@@ -6,13 +6,16 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest_notes, records
-from gpu_ready.containers import cdi, docker, driver_volume
-from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.containers.containerd import toml
-from gpu_ready.containers.containerd.config import ConfigFile
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts.model import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.module_utils.gpu_ready.base import manifest_notes, records
+from plugins.module_utils.gpu_ready.containers import cdi, docker, driver_volume
+from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from plugins.module_utils.gpu_ready.containers.containerd import toml
+from plugins.module_utils.gpu_ready.containers.containerd.config import ConfigFile
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.facts.model import (
     ContainerdFacts,
     DaemonJsonFacts,
     DockerFacts,
@@ -20,12 +23,9 @@ from gpu_ready.facts.model import (
     Facts,
     PodmanFacts,
 )
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
-from gpu_ready.plan.containers import migration, runtime_cleanup
-from hypothesis import given
-from hypothesis import strategies as st
-
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.containers import migration, runtime_cleanup
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.plans import todo
 from tests.unit.test_toml import DEBIAN

@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest
-from gpu_ready.base.host import Result
-from gpu_ready.containers import cdi
-from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.containers.containerd.config import ConfigFile
-from gpu_ready.facts import engines, public
-from gpu_ready.facts.model import EngineFacts, PodmanFacts
 
+from plugins.module_utils.gpu_ready.base import manifest
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.containers import cdi
+from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from plugins.module_utils.gpu_ready.containers.containerd.config import ConfigFile
+from plugins.module_utils.gpu_ready.facts import engines, public
+from plugins.module_utils.gpu_ready.facts.model import EngineFacts, PodmanFacts
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_toml import DEBIAN
 

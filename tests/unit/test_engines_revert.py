@@ -4,14 +4,14 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.containers import cdi
-from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.containers.containerd.config import ConfigFile
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts.model import CdiSpecFacts, ContainerFacts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
 
+from plugins.module_utils.gpu_ready.containers import cdi
+from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from plugins.module_utils.gpu_ready.containers.containerd.config import ConfigFile
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.facts.model import CdiSpecFacts, ContainerFacts
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.hosts import having, with_packages
 from tests.unit.plans import todo

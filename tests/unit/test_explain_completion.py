@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from gpu_ready.catalog.settings import Settings
-from gpu_ready.explain import cli
+
+from plugins.plugin_utils.gpu_ready.catalog.settings import Settings
+from plugins.plugin_utils.gpu_ready.explain import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = {
@@ -59,7 +60,7 @@ def test_help_names_every_command_kind_and_status(capsys: pytest.CaptureFixture[
 def test_the_examples_of_the_help_are_read_by_the_parsers() -> None:
     examples = re.findall(r"^  (?:dmesg \| )?gpu-explain (.*?)(?:   .*)?$", cli.EPILOG, re.MULTILINE)
     assert len(examples) == 7
-    from gpu_ready.explain import fleet, host
+    from plugins.plugin_utils.gpu_ready.explain import fleet, host
 
     parsers = {"host": host.parser(), "fleet": fleet.parser()}
     for example in examples:

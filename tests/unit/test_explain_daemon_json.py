@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from gpu_ready.explain import cli as explain
-from gpu_ready.explain import daemon_json
 
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
+from plugins.plugin_utils.gpu_ready.explain import daemon_json
 from tests.corpus.samples import Sample, of_kind
 
 FREE_TEXT = {"problem", "action", "docker_error"}

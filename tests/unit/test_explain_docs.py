@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.explain import captures
-from gpu_ready.explain import cli as explain
 
+from plugins.plugin_utils.gpu_ready.explain import captures
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
 from tests.unit.hosts import T4, bare, having
 
 ROOT = Path(__file__).resolve().parents[2]

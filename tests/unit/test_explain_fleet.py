@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.explain import captures, cli, extra_vars, fleet, fleet_compare, fleet_plans
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle.variables import parse_settings
 
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.explain import captures, cli, extra_vars, fleet, fleet_compare, fleet_plans
+from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit.goldens import decide
 from tests.unit.hosts import T4, V100, bare, having
 from tests.unit.lying_host import ready_facts

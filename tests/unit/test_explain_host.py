@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import host
-from gpu_ready.explain import host as explain_host
+
+from plugins.module_utils.gpu_ready.base import host
+from plugins.plugin_utils.gpu_ready.explain import host as explain_host
 
 ROOT = Path(__file__).resolve().parents[2]
 P40 = "3b:00.0 3D controller [0302]: NVIDIA Corporation GP102GL [Tesla P40] [10de:1b38] (rev a1)\n"

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.explain import cli as explain
-from gpu_ready.plan.driver import candidates
 from hypothesis import given
 from hypothesis import strategies as st
+
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
+from plugins.plugin_utils.gpu_ready.plan.driver import candidates
 
 WORDS = st.sampled_from(
     [

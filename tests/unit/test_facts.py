@@ -8,15 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import pending, records
-from gpu_ready.base.host import Host, Result
-from gpu_ready.completion import complete
-from gpu_ready.facts import apt, base, driver, model, public, work
-from gpu_ready.facts import rpm as rpm_facts
-from gpu_ready.facts.model import GpuProcess, ModuleFacts, NouveauFacts, OtherModule, PackageFacts, SecureBootFacts
-from gpu_ready.hardware import pci
-from gpu_ready.packaging import rpm
 
+from plugins.module_utils.gpu_ready.base import pending, records
+from plugins.module_utils.gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.facts import apt, base, driver, model, public, work
+from plugins.module_utils.gpu_ready.facts import rpm as rpm_facts
+from plugins.module_utils.gpu_ready.facts.model import (
+    GpuProcess,
+    ModuleFacts,
+    NouveauFacts,
+    OtherModule,
+    PackageFacts,
+    SecureBootFacts,
+)
+from plugins.module_utils.gpu_ready.hardware import pci
+from plugins.module_utils.gpu_ready.packaging import rpm
+from plugins.plugin_utils.gpu_ready.completion import complete
 from tests.unit.recorded import RecordedHost
 
 KERNEL = "6.1.0-50-amd64"

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.packaging import install
-from gpu_ready.packaging.apt import Apt
-from gpu_ready.packaging.manager import Installed, PackageError, PackageSpec
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.packaging import install
+from plugins.module_utils.gpu_ready.packaging.apt import Apt
+from plugins.module_utils.gpu_ready.packaging.manager import Installed, PackageError, PackageSpec
 from tests.unit.private_root import Deb, PrivateRoot, Repository
 
 pytestmark = [pytest.mark.host_io, pytest.mark.skipif(not shutil.which("apt-get"), reason="there is no apt here")]

@@ -1,15 +1,15 @@
 """A failed build, module or service ends in one message: thing, cause, remedy, and the place of the complete log."""
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.diagnostics import failure
-from gpu_ready.driver import kernel_module, service
-from gpu_ready.driver.runfile import fetch as runfile_fetch
-from gpu_ready.driver.runfile import install as runfile
-from gpu_ready.driver.runfile import messages as runfile_messages
-from gpu_ready.driver.runfile import spec as runfile_spec
-from gpu_ready.packaging import apt, apt_errors
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.diagnostics import failure
+from plugins.module_utils.gpu_ready.driver import kernel_module, service
+from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from plugins.module_utils.gpu_ready.driver.runfile import install as runfile
+from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
+from plugins.module_utils.gpu_ready.driver.runfile import spec as runfile_spec
+from plugins.module_utils.gpu_ready.packaging import apt, apt_errors
 from tests.unit.recorded import RecordedHost
 
 MAKE_LOG = "/var/lib/dkms/nvidia/580.95.05/build/make.log"

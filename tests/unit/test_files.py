@@ -6,7 +6,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import errors, files
+
+from plugins.module_utils.gpu_ready.base import errors, files
 
 
 @pytest.mark.parametrize("call", ["fsync", "rename", "fchmod"])

@@ -84,6 +84,10 @@ def test_a_run_loads_the_action_plugins_and_the_planner_once(tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(f"{name} " in done.stdout and "ok=3" in done.stdout for name in hosts), done.stdout
     loads = Counter(log.read_text().splitlines())
-    expected = ["action/gpu_host_module.py", "action/gpu_node_plan.py", "module_utils/gpu_ready/plan/compose.py"]
+    expected = [
+        "action/gpu_host_module.py",
+        "action/gpu_node_plan.py",
+        "plugins/plugin_utils/gpu_ready/plan/compose.py",
+    ]
     assert {name: loads[f"plugins/{name}"] for name in expected} == dict.fromkeys(expected, 1), loads
     assert set(loads.values()) == {1}, loads

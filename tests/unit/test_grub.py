@@ -1,9 +1,9 @@
 """Which kernel GRUB boots next: from its environment, from its menu, and unknown cases."""
 
 import pytest
-from gpu_ready.facts import base
-from gpu_ready.system import grub
 
+from plugins.module_utils.gpu_ready.facts import base
+from plugins.module_utils.gpu_ready.system import grub
 from tests.unit.recorded import RecordedHost
 
 OLD, NEW = "6.1.0-25-amd64", "6.1.0-50-amd64"

@@ -4,20 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.completion import complete
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.diagnostics import xid
-from gpu_ready.facts import collect
-from gpu_ready.facts import health as collector
-from gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
-from gpu_ready.hardware import pci
-from gpu_ready.lifecycle import audit, decide
-from gpu_ready.plan import compose, health, parts, verification
-from gpu_ready.system import kernel_messages
-from gpu_ready.verify import run, verdict
-from gpu_ready.verify.expectation import VerifyExpectation
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.diagnostics import xid
+from plugins.module_utils.gpu_ready.facts import collect
+from plugins.module_utils.gpu_ready.facts import health as collector
+from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
+from plugins.module_utils.gpu_ready.hardware import pci
+from plugins.module_utils.gpu_ready.system import kernel_messages
+from plugins.module_utils.gpu_ready.verify import run, verdict
+from plugins.module_utils.gpu_ready.verify.expectation import VerifyExpectation
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.plan import answer as decide
+from plugins.plugin_utils.gpu_ready.plan import audit, compose, health, parts, verification
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.plans import settings

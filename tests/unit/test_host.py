@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import host
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import MISSING, OUTPUT_LIMIT, TIMED_OUT, Host
+
+from plugins.module_utils.gpu_ready.base import host
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import MISSING, OUTPUT_LIMIT, TIMED_OUT, Host
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children() -> None:
@@ -34,8 +35,8 @@ def test_a_program_that_cannot_be_ended_is_left_alone(monkeypatch: pytest.Monkey
 FLOOD = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Host
 try:
     Host().run(["sh", "-c", sys.argv[2]], timeout=60)
 except GpuReadyError as error:

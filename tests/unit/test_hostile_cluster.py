@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import host
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Host
-from gpu_ready.cluster import kubectl as kubectl_module
-from gpu_ready.cluster import objects, verify_pods
-from gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
+
+from plugins.module_utils.gpu_ready.base import host
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.cluster import kubectl as kubectl_module
+from plugins.module_utils.gpu_ready.cluster import objects, verify_pods
+from plugins.module_utils.gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
 
 pytestmark = pytest.mark.host_io
 OPTIONS = ("--context=production", "--filename=https://evil.example/x.yml")

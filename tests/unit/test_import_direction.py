@@ -1,39 +1,53 @@
-"""The packages of module_utils/gpu_ready import in one direction; docs/dev/architecture.md describes them."""
+"""Packages import in one direction, and what runs on hosts imports nothing of the control node (architecture.md)."""
 
 import ast
 import functools
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
-ORDER = (
-    "monitor",
-    "base",
-    "catalog",
-    "hardware",
-    "system",
-    "diagnostics",
-    "packaging",
-    "driver",
-    "cuda",
-    "containers",
-    "report",
-    "upgrade",
-    "facts",
-    "verify",
-    "completion",
-    "plan",
-    "cluster",
-    "drain",
-    "lifecycle",
-    "explain",
-    "answers",
-)
-"""A package imports itself and those before it."""
+ROOT = Path(__file__).resolve().parents[2]
+HOST, CONTROL = ROOT / "module_utils/gpu_ready", ROOT / "plugins/plugin_utils/gpu_ready"
+ORDER = {
+    HOST: (
+        "monitor",
+        "base",
+        "hardware",
+        "system",
+        "diagnostics",
+        "packaging",
+        "driver",
+        "cuda",
+        "containers",
+        "upgrade",
+        "facts",
+        "verify",
+        "cluster",
+        "drain",
+        "lifecycle",
+        "answers",
+    ),
+    CONTROL: (
+        "catalog",
+        "completion",
+        "report",
+        "plan",
+        "settings",
+        "rollout",
+        "bootstrap",
+        "explain",
+        "answers",
+    ),
+}
+"""A package imports itself and those before it; one of the control node also those of hosts."""
 
-FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+FILES = sorted(path for root in ORDER for path in root.rglob("*.py") if path.name != "__init__.py")
+
+
+def root_of(path: Path) -> Path:
+    return HOST if path.is_relative_to(HOST) else CONTROL
 
 
 @functools.cache
@@ -44,8 +58,9 @@ def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef]:
 
 
 def imports(path: Path) -> set[tuple[str, ...]]:
-    """The names that a file imports from gpu_ready by relative imports, each as its path below gpu_ready."""
-    parents = path.relative_to(ROOT).parts[:-1]
+    """The names that a file imports by relative imports, each as its path below plugins/ (module_utils, gpu_ready, ...)."""
+    side = "module_utils" if root_of(path) == HOST else "plugin_utils"
+    parents = (side, "gpu_ready", *path.relative_to(root_of(path)).parts[:-1])
     found: set[tuple[str, ...]] = set()
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -55,21 +70,34 @@ def imports(path: Path) -> set[tuple[str, ...]]:
 
 
 def imported_packages(path: Path) -> set[str]:
-    """Top-level packages below gpu_ready that a file imports by relative imports."""
-    return {name[0] for name in imports(path)}
+    """The packages beside its own that a file imports."""
+    side = "module_utils" if root_of(path) == HOST else "plugin_utils"
+    return {name[2] for name in imports(path) if name[:2] == (side, "gpu_ready")}
 
 
 def test_every_package_has_its_position() -> None:
-    assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(ORDER)
+    for root, order in ORDER.items():
+        found = {path.relative_to(root).parts[0] for path in FILES if path.is_relative_to(root)}
+        assert found == set(order)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_package_imports_only_those_before_it(path: Path) -> None:
-    position = ORDER.index(path.relative_to(ROOT).parts[0])
-    assert not {name for name in imported_packages(path) if ORDER.index(name) > position}
+    order = ORDER[root_of(path)]
+    position = order.index(path.relative_to(root_of(path)).parts[0])
+    assert not {name for name in imported_packages(path) if order.index(name) > position}
 
 
-OF_PLANNERS = (*sorted((ROOT / "plan").rglob("*.py")), ROOT / "facts/affected.py")
+@pytest.mark.parametrize(
+    "path", [*FILES, *sorted((ROOT / "library").glob("*.py"))], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_what_runs_on_hosts_imports_nothing_of_the_control_node(path: Path) -> None:
+    """Ansible sends module_utils with a module, and never plugin_utils."""
+    if not path.is_relative_to(CONTROL):
+        assert not re.findall(r"(?m)^\s*(?:from|import) \S*plugin_utils", path.read_text())
+
+
+OF_PLANNERS = (*sorted((CONTROL / "plan").rglob("*.py")), HOST / "facts/affected.py")
 FACTS_OF_PLANNERS = {"model", "affected", "blocked_module"}
 """The modules of facts/ that collect nothing."""
 
@@ -77,25 +105,28 @@ FACTS_OF_PLANNERS = {"model", "affected", "blocked_module"}
 @pytest.mark.parametrize("path", OF_PLANNERS, ids=lambda path: path.stem)
 def test_planners_do_no_io(path: Path) -> None:
     text = path.read_text()
-    assert {name[1] for name in imports(path) if name[0] == "facts"} <= FACTS_OF_PLANNERS
+    assert {
+        name[3] for name in imports(path) if name[:3] == ("module_utils", "gpu_ready", "facts")
+    } <= FACTS_OF_PLANNERS
     assert not any(name in text for name in ("base.host", "base.manifest", "import host", "import manifest"))
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("__init__.py")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", [path for root in ORDER for path in sorted(root.rglob("__init__.py"))], ids=lambda path: path.parent.name
+)
 def test_every_init_file_is_empty(path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.is_relative_to(HOST)], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_shipped_code_imports_only_the_standard_library_and_itself(path: Path) -> None:
     for node in nodes(path):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         if path.parent.name == "base" and path.name in ("module.py", "download.py"):  # AnsibleModule and open_url
             names = [name for name in names if name != "ansible.module_utils"]
-        if path.parent.name == "explain":  # in functions that only the control node calls
-            known = ("argcomplete", "ansible", "jinja2", "markupsafe", "yaml")
-            names = [name for name in names if name.partition(".")[0] not in known]
         assert all(name.split(".")[0] in sys.stdlib_module_names for name in names), (path.name, names)
 
 

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base.disruptions import NONE
-from gpu_ready.catalog import model as catalog
-from gpu_ready.containers.docker import EngineInfo
-from gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, WorkFacts
-from gpu_ready.plan import compose, in_use
-from gpu_ready.plan.containers.model import CleanupParams, DockerInstallParams
-from gpu_ready.plan.driver.model import ActivateParams
-from gpu_ready.plan.model import Decision, Step
 
+from plugins.module_utils.gpu_ready.base.disruptions import NONE
+from plugins.module_utils.gpu_ready.containers.docker import EngineInfo
+from plugins.module_utils.gpu_ready.facts.model import ContainerFacts, Facts, GpuProcess, WorkFacts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import compose, in_use
+from plugins.plugin_utils.gpu_ready.plan.containers.model import CleanupParams, DockerInstallParams
+from plugins.plugin_utils.gpu_ready.plan.driver.model import ActivateParams
+from plugins.plugin_utils.gpu_ready.plan.model import Decision, Step
 from tests.unit.hosts import T4, bare, having, installed
 from tests.unit.plans import settings
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base import records, secret_values, validation
-from gpu_ready.catalog.settings import DEFAULTS, Settings
-from gpu_ready.containers import engine
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.lifecycle import bootstrap, variables
-from gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
-from gpu_ready.plan import compose, repository
 
+from plugins.module_utils.gpu_ready.base import records, secret_values, validation
+from plugins.module_utils.gpu_ready.containers import engine
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
+from plugins.plugin_utils.gpu_ready.bootstrap import choose as bootstrap
+from plugins.plugin_utils.gpu_ready.catalog.settings import DEFAULTS, Settings
+from plugins.plugin_utils.gpu_ready.plan import compose, repository
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import P40, bare
 from tests.unit.plans import all_todo
 from tests.unit.test_module_docs import ROLES

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.diagnostics import installer_log, messages
+
+from plugins.module_utils.gpu_ready.diagnostics import installer_log, messages
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     (

@@ -3,9 +3,15 @@
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.files import delete_file, write_json_file
-from gpu_ready.base.host import Host
-from gpu_ready.base.json_file import DamagedFileError, read_json_file, read_json_object, read_text_mark
+
+from plugins.module_utils.gpu_ready.base.files import delete_file, write_json_file
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.base.json_file import (
+    DamagedFileError,
+    read_json_file,
+    read_json_object,
+    read_text_mark,
+)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

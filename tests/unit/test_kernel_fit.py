@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import Facts, ModuleFacts
-from gpu_ready.plan import compose
 
+from plugins.module_utils.gpu_ready.facts.model import Facts, ModuleFacts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import compose
 from tests.unit.hosts import T4, bare, having, installed
 from tests.unit.plans import settings, todo
 

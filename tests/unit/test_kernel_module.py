@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from gpu_ready.driver import dkms, kernel_module
 
+from plugins.module_utils.gpu_ready.driver import dkms, kernel_module
 from tests.unit.recorded import RecordedHost
 
 MODULES = {

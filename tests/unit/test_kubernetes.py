@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Result
-from gpu_ready.verify import node_labels
 
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.verify import node_labels
 from tests.grid import sampled
 from tests.unit.lying_host import make_liar, run_playbook
 from tests.unit.recorded import RecordedHost

@@ -3,18 +3,18 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.containers import crio, crio_edits
-from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.containers.containerd import toml
-from gpu_ready.containers.containerd.config import ConfigFile
-from gpu_ready.facts import engines as engine_facts
-from gpu_ready.facts import public
-from gpu_ready.facts.model import ContainerFacts, CrioFacts, Facts, KubernetesFacts, WorkFacts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
-from gpu_ready.plan.containers import kubernetes
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.containers import crio, crio_edits
+from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from plugins.module_utils.gpu_ready.containers.containerd import toml
+from plugins.module_utils.gpu_ready.containers.containerd.config import ConfigFile
+from plugins.module_utils.gpu_ready.facts import engines as engine_facts
+from plugins.module_utils.gpu_ready.facts import public
+from plugins.module_utils.gpu_ready.facts.model import ContainerFacts, CrioFacts, Facts, KubernetesFacts, WorkFacts
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.containers import kubernetes
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.hosts import having
 from tests.unit.plans import todo

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from gpu_ready.hardware import pci
 from gpu_ready_lab import fleet, hardware, paths, pci_tree
 
+from plugins.module_utils.gpu_ready.hardware import pci
 from tests.unit.real_programs import PCI, need_programs
 from tests.unit.recorded import RecordedHost
 

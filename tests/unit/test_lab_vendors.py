@@ -13,8 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from gpu_ready.catalog import data
-from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import (
     certificates,
     declarations,
@@ -28,6 +26,9 @@ from gpu_ready_lab import (
     vendors,
 )
 from gpu_ready_lab.say import LabError, run
+
+from plugins.plugin_utils.gpu_ready.catalog import data
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 
 NAMES = ["developer.download.example", "toolkit.example"]
 HOST = NAMES[0]

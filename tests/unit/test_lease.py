@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import lease
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Host
-from gpu_ready.base.lease_mark import mark
 
+from plugins.module_utils.gpu_ready.base import lease
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.base.lease_mark import mark
 from tests.unit.recorded import RecordedHost
 
 BOOT = "0b9e9b8e-2f7c-4a53-9c85-6ed1a7e1a0f3"

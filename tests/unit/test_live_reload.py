@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.answers.driver import KernelModuleAnswer
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Host, Result
-from gpu_ready.driver import live_reload, pod_processes, stopped_services
 
+from plugins.module_utils.gpu_ready.answers.driver import KernelModuleAnswer
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.driver import live_reload, pod_processes, stopped_services
 from tests.unit.recorded import RecordedHost
 
 FINE = Result(0, "", "")

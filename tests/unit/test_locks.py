@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import lease, locks, manifest, manifest_notes
-from gpu_ready.base.host import Host
-from gpu_ready.cuda.cudnn import install as cudnn_install
-from gpu_ready.driver.runfile import fetch as runfile_fetch
 
+from plugins.module_utils.gpu_ready.base import lease, locks, manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.cuda.cudnn import install as cudnn_install
+from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]

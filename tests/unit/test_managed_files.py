@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import files, managed_files, manifest, manifest_notes
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Host
+
+from plugins.module_utils.gpu_ready.base import files, managed_files, manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Host
 
 
 class Killed(BaseException):

@@ -5,11 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.packaging import apt, dnf, install, repositories, rpm, yum_repos
-from gpu_ready.packaging.dpkg_status import STATUS
-from gpu_ready.packaging.manager import Manager, PackageChange, PackageError, PackageSpec, Simulation
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.packaging import apt, dnf, install, repositories, rpm, yum_repos
+from plugins.module_utils.gpu_ready.packaging.dpkg_status import STATUS
+from plugins.module_utils.gpu_ready.packaging.manager import (
+    Manager,
+    PackageChange,
+    PackageError,
+    PackageSpec,
+    Simulation,
+)
 from tests.unit.recorded import RecordedHost
 
 PROGRAMS = {

@@ -4,8 +4,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
 from tests.unit.recorded import RecordedHost
 
 

@@ -1,8 +1,8 @@
 """Failure texts of nvidia-smi and of containers, each with its cause."""
 
 import pytest
-from gpu_ready.diagnostics import message_table, messages, xid
 
+from plugins.module_utils.gpu_ready.diagnostics import message_table, messages, xid
 from tests.corpus.samples import Sample, of_kind
 
 

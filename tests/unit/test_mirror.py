@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.catalog import data
-from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import declarations, mirror, mirror_faults, mirror_server, packages
 from gpu_ready_lab.say import LabError, run
+
+from plugins.plugin_utils.gpu_ready.catalog import data
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 
 CONTENT = bytes(range(256)) * 40
 DISTRIBUTIONS = ("debian12", "debian13")

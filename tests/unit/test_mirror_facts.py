@@ -6,9 +6,9 @@ The same comparison as tools/check_facts.py, with the declarations in place of t
 import functools
 
 import pytest
-from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import mirror, packages, rpms
 
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tools import check_facts, vendor_indexes
 from tools.check_facts import CHANGED, MISSING, RIGHT
 from tools.vendor_indexes import Index, IndexUnread, Package, Tree

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from gpu_ready.catalog import data as catalog_data
-from gpu_ready.catalog import model as catalog
 from gpu_ready_lab import declarations, dress, mirror, packages, rpms
 from gpu_ready_lab.say import LabError
 
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.unit.real_programs import RPM, need_programs
 
 DISTRIBUTIONS = [

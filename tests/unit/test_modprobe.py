@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.system import modprobe, modprobe_files
-from gpu_ready.system.modprobe_files import ModprobeLine
 
+from plugins.module_utils.gpu_ready.system import modprobe, modprobe_files
+from plugins.module_utils.gpu_ready.system.modprobe_files import ModprobeLine
 from tests.unit.real_programs import need_on_path, need_programs
 from tests.unit.recorded import RecordedHost
 

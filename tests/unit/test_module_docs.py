@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.answers.audit import AuditAnswer
-from gpu_ready.answers.node import CaptureAnswer, NodeFactsAnswer
-from gpu_ready.answers.plan import NodePlanAnswer
-from gpu_ready.lifecycle import options
+
+from plugins.module_utils.gpu_ready.answers.node import CaptureAnswer, NodeFactsAnswer
+from plugins.plugin_utils.gpu_ready.answers.audit import AuditAnswer
+from plugins.plugin_utils.gpu_ready.answers.plan import NodePlanAnswer
+from plugins.plugin_utils.gpu_ready.settings import options
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "library").glob("*.py"))

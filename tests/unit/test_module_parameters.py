@@ -3,17 +3,17 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base import records
-from gpu_ready.driver import module_parameters
-from gpu_ready.facts import driver as driver_facts
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import audit, variables
-from gpu_ready.plan import compose, upgrade
-from gpu_ready.plan.driver import parameters
-from gpu_ready.system import nvrm_version
-from gpu_ready.verify import verdict
-from gpu_ready.verify.checks import describe_check
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.driver import module_parameters
+from plugins.module_utils.gpu_ready.facts import driver as driver_facts
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.module_utils.gpu_ready.system import nvrm_version
+from plugins.module_utils.gpu_ready.verify import verdict
+from plugins.module_utils.gpu_ready.verify.checks import describe_check
+from plugins.plugin_utils.gpu_ready.plan import audit, compose, upgrade
+from plugins.plugin_utils.gpu_ready.plan.driver import parameters
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.recorded import RecordedHost

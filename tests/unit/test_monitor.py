@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.monitor import containers, kernel_log, metrics, node, nvlink, nvml, textfile, worker
-from gpu_ready.monitor.containers import CgroupPlace, Names
 from hypothesis import given
 from hypothesis import strategies as st
+
+from plugins.module_utils.gpu_ready.monitor import containers, kernel_log, metrics, node, nvlink, nvml, textfile, worker
+from plugins.module_utils.gpu_ready.monitor.containers import CgroupPlace, Names
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "module_utils/gpu_ready/monitor"

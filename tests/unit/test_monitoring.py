@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.base.host import Host, Result
-from gpu_ready.catalog import data as catalog_data
-from gpu_ready.driver import gpu_services
-from gpu_ready.facts import monitoring as facts_monitoring
-from gpu_ready.facts.model import ContainerFacts, Facts, MonitoringFacts, WorkFacts
-from gpu_ready.lifecycle import audit, monitoring, uninstall, variables
-from gpu_ready.lifecycle.removal import recorded_files
-from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.plan import compose
-from gpu_ready.plan.monitoring import plan_monitoring
-from gpu_ready.system import monitoring_files as files
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Host, Result
+from plugins.module_utils.gpu_ready.driver import gpu_services
+from plugins.module_utils.gpu_ready.facts import monitoring as facts_monitoring
+from plugins.module_utils.gpu_ready.facts.model import ContainerFacts, Facts, MonitoringFacts, WorkFacts
+from plugins.module_utils.gpu_ready.lifecycle import monitoring, uninstall
+from plugins.module_utils.gpu_ready.lifecycle.removal import recorded_files
+from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
+from plugins.module_utils.gpu_ready.system import monitoring_files as files
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.plan import audit, compose
+from plugins.plugin_utils.gpu_ready.plan.monitoring import plan_monitoring
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.recorded import RecordedHost
 

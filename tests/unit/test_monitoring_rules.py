@@ -8,7 +8,8 @@ import pytest
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import metrics as report_metrics
-from gpu_ready.monitor import metrics
+
+from plugins.module_utils.gpu_ready.monitor import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/monitoring/gpu-ready.rules.yml"

@@ -4,16 +4,16 @@ import re
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import complete
-from gpu_ready.facts import monitoring as facts_monitoring
-from gpu_ready.facts import work
-from gpu_ready.facts.model import Facts, ManifestFacts, MonitoringFacts
-from gpu_ready.lifecycle import audit, variables
-from gpu_ready.plan import compose
-from gpu_ready.plan.node_exporter import NodeExporterParams
-from gpu_ready.system import monitoring_files as files
 
+from plugins.module_utils.gpu_ready.facts import monitoring as facts_monitoring
+from plugins.module_utils.gpu_ready.facts import work
+from plugins.module_utils.gpu_ready.facts.model import Facts, ManifestFacts, MonitoringFacts
+from plugins.module_utils.gpu_ready.system import monitoring_files as files
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.plan import audit, compose
+from plugins.plugin_utils.gpu_ready.plan.node_exporter import NodeExporterParams
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.recorded import RecordedHost
 

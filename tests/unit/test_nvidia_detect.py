@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import TIMED_OUT, Result
-from gpu_ready.driver import nvidia_detect
 
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
+from plugins.module_utils.gpu_ready.driver import nvidia_detect
 from tests.unit.recorded import RecordedHost
 
 P40 = "[10de:1b38] NVIDIA Corporation GP102GL [Tesla P40]\n"

@@ -3,9 +3,9 @@
 import sys
 
 import pytest
-from gpu_ready.base.host import TIMED_OUT, Result
-from gpu_ready.verify import nvml
 
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
+from plugins.module_utils.gpu_ready.verify import nvml
 from tests.unit.recorded import RecordedHost
 
 CSV = """\

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import complete
-from gpu_ready.facts.model import Facts, ImexFacts
-from gpu_ready.plan.driver import offers
-from gpu_ready.plan.model import DriverChoice
 
+from plugins.module_utils.gpu_ready.facts.model import Facts, ImexFacts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.plan.driver import offers
+from plugins.plugin_utils.gpu_ready.plan.model import DriverChoice
 from tests.unit import past_hosts
 from tests.unit.goldens import decide
 from tests.unit.hosts import having

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import armor, openpgp, pinned_key
+
+from plugins.module_utils.gpu_ready.packaging import armor, openpgp, pinned_key
 
 # An Ed25519 key packet built by hand: version 4, time 1, algorithm 22, curve OID and a point.
 BODY = bytes([4, 0, 0, 0, 1, 22, 9]) + bytes.fromhex("2b06010401da470f01") + bytes([1, 7, 0x40]) + bytes(32)

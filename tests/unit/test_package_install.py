@@ -4,10 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.packaging import install
-from gpu_ready.packaging.manager import Installed, Manager, PackageChange, PackageError, PackageSpec, Simulation
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.packaging import install
+from plugins.module_utils.gpu_ready.packaging.manager import (
+    Installed,
+    Manager,
+    PackageChange,
+    PackageError,
+    PackageSpec,
+    Simulation,
+)
 from tests.unit.recorded import RecordedHost
 
 

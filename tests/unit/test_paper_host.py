@@ -5,10 +5,10 @@ import inspect
 import os
 from pathlib import Path
 
-from gpu_ready.base.host import MISSING, Host
-from gpu_ready.explain.cli import Archive
-from gpu_ready.explain.host import DescribedHost
-from gpu_ready.explain.paper_host import PaperHost
+from plugins.module_utils.gpu_ready.base.host import MISSING, Host
+from plugins.plugin_utils.gpu_ready.explain.cli import Archive
+from plugins.plugin_utils.gpu_ready.explain.host import DescribedHost
+from plugins.plugin_utils.gpu_ready.explain.paper_host import PaperHost
 
 DERIVED = {"read"}
 """Methods of Host that only use others of its methods."""

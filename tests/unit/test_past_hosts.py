@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import complete
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.facts import collect, driver_origin, verified
-from gpu_ready.facts.base import KERNEL_OUTSIDE
-from gpu_ready.facts.model import Facts, PackageEvidence, VerifiedFacts
-from gpu_ready.plan.driver.model import DriverInstallParams, RemovePackagesParams
 
+from plugins.module_utils.gpu_ready.facts import collect, driver_origin, verified
+from plugins.module_utils.gpu_ready.facts.base import KERNEL_OUTSIDE
+from plugins.module_utils.gpu_ready.facts.model import Facts, PackageEvidence, VerifiedFacts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.plan.driver.model import DriverInstallParams, RemovePackagesParams
 from tests.unit import past_hosts
 from tests.unit.goldens import decide
 from tests.unit.past_hosts import DIRECTORY, PASTS

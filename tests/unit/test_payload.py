@@ -8,8 +8,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import records
 
+from plugins.module_utils.gpu_ready.base import records
 from tests.unit.hosts import T4, bare
 from tools import payload
 
@@ -157,13 +157,13 @@ def test_a_host_compiles_each_file_once(tmp_path: Path) -> None:
 
 NAME_IMPORTS_OF_A_PLAN = """
 import json, sys
-from gpu_ready.base import records
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.settings import variables
+from plugins.plugin_utils.gpu_ready.plan import compose
 facts = records.from_json(Facts, json.load(sys.stdin))
 assert compose.plan(facts, variables.parse_settings({}).settings).steps
-print(*(name.rpartition(".")[2] for name in sys.modules if name.startswith("gpu_ready.")))
+print(*(name.rpartition(".")[2] for name in sys.modules if ".gpu_ready." in name))
 """
 
 
@@ -176,7 +176,7 @@ def test_a_plan_imports_only_the_code_of_the_hosts_own_package_manager(
 ) -> None:
     facts = json.dumps(records.to_json(bare(T4, distro=distro)))
     argv = [sys.executable, "-c", NAME_IMPORTS_OF_A_PLAN]
-    environment = {"PYTHONPATH": str(ROOT / "module_utils")}
+    environment = {"PYTHONPATH": str(ROOT)}
     names = subprocess.run(
         argv, input=facts, check=True, capture_output=True, text=True, env=environment
     ).stdout.split()

@@ -4,9 +4,9 @@ import textwrap
 from typing import Any
 
 import pytest
-from gpu_ready.explain import lspci
-from gpu_ready.hardware import pci
 
+from plugins.module_utils.gpu_ready.hardware import pci
+from plugins.plugin_utils.gpu_ready.explain import lspci
 from tests.unit.recorded import RecordedHost
 
 S = "/sys/bus/pci/devices/"

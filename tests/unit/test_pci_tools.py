@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from gpu_ready.explain import cli as explain
+
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
 
 LSHW = """\
   *-display:0 UNCLAIMED

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.driver import persistence, persistence_state, service
-from gpu_ready.driver.persistence_state import DROP_IN, DROP_INS, PID, Persistence
-from gpu_ready.facts.model import Facts
-from gpu_ready.plan import compose
-from gpu_ready.verify import nvml, verdict
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.driver import persistence, persistence_state, service
+from plugins.module_utils.gpu_ready.driver.persistence_state import DROP_IN, DROP_INS, PID, Persistence
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.module_utils.gpu_ready.verify import nvml, verdict
+from plugins.plugin_utils.gpu_ready.plan import compose
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.recorded import RecordedHost

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import armor, openpgp, pinned_key
-from gpu_ready.packaging.openpgp import Packet
 
+from plugins.module_utils.gpu_ready.packaging import armor, openpgp, pinned_key
+from plugins.module_utils.gpu_ready.packaging.openpgp import Packet
 from tests.unit.gpg_keys import GpgHome
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.plain_text import CONTROLS, plain_text
-from gpu_ready.explain import cli as explain
-from gpu_ready.report import audit_table
-from gpu_ready.report import run as report
 
+from plugins.module_utils.gpu_ready.base.plain_text import CONTROLS, plain_text
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
+from plugins.plugin_utils.gpu_ready.report import audit_table
+from plugins.plugin_utils.gpu_ready.report import run as report
 from tests.unit.test_progress import in_pipe, on_terminal
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;ZWNobyBoaQ==\x07\x9b31m\rfine\u202eevil\u2028line\x7f\u2066\ud800"

@@ -15,10 +15,10 @@ import pytest
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_node_plan as plan_action
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.answer_bounds import WrongAnswer
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.process_limits import LimitExceeded, process_limits
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.lifecycle import decide
-from gpu_ready.lifecycle.variables import parse_settings
 
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.plugin_utils.gpu_ready.plan import answer as decide
+from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.grid import sampled
 from tests.hostile.limits import impatient_tree
 from tests.unit.hosts import T4, bare
@@ -250,7 +250,7 @@ def test_the_time_limit_of_the_task_holds_for_the_planner_too(tmp_path: Path) ->
     tree = impatient_tree(tmp_path / "tree", 20)
     (tree / "module_utils").unlink()
     shutil.copytree(ROOT / "module_utils", tree / "module_utils", ignore=shutil.ignore_patterns("__pycache__"))
-    compose = tree / "module_utils/gpu_ready/plan/compose.py"
+    compose = tree / "plugins/plugin_utils/gpu_ready/plan/compose.py"
     text = compose.read_text()
     begin = "    settings = parts.part_settings(settings, facts, part)\n"
     assert begin in text

@@ -6,14 +6,14 @@ import random
 from typing import Any, NamedTuple
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.settings import Settings
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import decide as decide_host
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
 from hypothesis import given
 
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.settings import Settings
+from plugins.plugin_utils.gpu_ready.plan import answer as decide_host
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import choices_page, golden_file, goldens
 from tests.unit.hosts import A100, B200, H100, P40, T4, V100, bare, carried_out, having, with_driver
 from tests.unit.test_plan_driver import DEVICES, REQUESTS

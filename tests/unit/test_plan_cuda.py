@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base import versions
-from gpu_ready.catalog import model as catalog
-from gpu_ready.cuda import profile
-from gpu_ready.cuda import toolkit as cuda
-from gpu_ready.facts.model import CudaFacts, Facts, ToolkitFacts
-from gpu_ready.plan.cuda import choose
-from gpu_ready.plan.model import CudaChoice, Decision
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.base import versions
+from plugins.module_utils.gpu_ready.cuda import profile
+from plugins.module_utils.gpu_ready.cuda import toolkit as cuda
+from plugins.module_utils.gpu_ready.facts.model import CudaFacts, Facts, ToolkitFacts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan.cuda import choose
+from plugins.plugin_utils.gpu_ready.plan.model import CudaChoice, Decision
 from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, bare, carried_out, having, with_packages
 from tests.unit.plans import driver_choice, settings, todo
 

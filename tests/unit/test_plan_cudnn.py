@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base import versions
-from gpu_ready.catalog import model as catalog
-from gpu_ready.cuda.cudnn import model as cudnn
-from gpu_ready.facts.model import CudnnFacts, Facts
-from gpu_ready.plan.cuda import cudnn as planner
-from gpu_ready.plan.model import Choices, CudaChoice, ToolkitChoice
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.base import versions
+from plugins.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from plugins.module_utils.gpu_ready.facts.model import CudnnFacts, Facts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan.cuda import cudnn as planner
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, CudaChoice, ToolkitChoice
 from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, carried_out, having, with_packages
 from tests.unit.plans import settings, todo
 from tests.unit.test_plan_cuda import host

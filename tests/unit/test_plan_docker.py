@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.facts.model import DockerFacts, Facts, RuntimeFacts
-from gpu_ready.plan.containers import docker, docker_packages
-from gpu_ready.plan.model import Choices
 
+from plugins.module_utils.gpu_ready.facts.model import DockerFacts, Facts, RuntimeFacts
+from plugins.plugin_utils.gpu_ready.plan.containers import docker, docker_packages
+from plugins.plugin_utils.gpu_ready.plan.model import Choices
 from tests.unit.hosts import T4, bare, having
 from tests.unit.plans import settings, todo
 

@@ -3,17 +3,17 @@
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts, OtherModule
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan.driver import candidates, services
-from gpu_ready.plan.driver import choose as driver
-from gpu_ready.plan.driver.model import ModprobeParams
-from gpu_ready.plan.model import Choices, PackageTarget
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.facts.model import DkmsFacts, Facts, KernelFacts, OtherModule
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan.driver import candidates, services
+from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
+from plugins.plugin_utils.gpu_ready.plan.driver.model import ModprobeParams
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, PackageTarget
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import (
     A100,
     B200,

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from gpu_ready.containers import cdi
-from gpu_ready.containers.containerd import config as containerd_config
-from gpu_ready.containers.containerd.config import ConfigFile
-from gpu_ready.facts.model import CdiSpecFacts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
-from gpu_ready.plan.containers import cdi_versions, engines, runtime
-from gpu_ready.verify.expectation import EnginesChoice
 
+from plugins.module_utils.gpu_ready.containers import cdi
+from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
+from plugins.module_utils.gpu_ready.containers.containerd.config import ConfigFile
+from plugins.module_utils.gpu_ready.facts.model import CdiSpecFacts
+from plugins.module_utils.gpu_ready.verify.expectation import EnginesChoice
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.containers import cdi_versions, engines, runtime
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
 from tests.unit.hosts import having, with_packages
 from tests.unit.plans import driver_choice, settings, todo

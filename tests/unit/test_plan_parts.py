@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.settings import DEFAULTS
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose, parts
 
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.settings import DEFAULTS
+from plugins.plugin_utils.gpu_ready.plan import compose, parts
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import H100, P40, bare, carried_out, having
 
 DISTROS = [

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from gpu_ready.base import records
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import Facts, SecureBootFacts
-from gpu_ready.plan import compose
-from gpu_ready.plan.model import Notice, Refusal, RepositoryParams
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.facts.model import Facts, SecureBootFacts
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.model import Notice, Refusal, RepositoryParams
 from tests.unit.goldens import decide, named
 from tests.unit.hosts import (
     CARDS,

@@ -4,10 +4,16 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.containers import cdi, driver_volume
-from gpu_ready.facts.model import CdiSpecFacts, ContainerFacts, DockerFacts, ManifestFacts, RuntimeFacts
-from gpu_ready.plan.containers import daemon_json_keys, runtime
 
+from plugins.module_utils.gpu_ready.containers import cdi, driver_volume
+from plugins.module_utils.gpu_ready.facts.model import (
+    CdiSpecFacts,
+    ContainerFacts,
+    DockerFacts,
+    ManifestFacts,
+    RuntimeFacts,
+)
+from plugins.plugin_utils.gpu_ready.plan.containers import daemon_json_keys, runtime
 from tests.unit.hosts import having
 from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_docker import engine, host

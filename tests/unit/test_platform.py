@@ -1,10 +1,11 @@
 """Reading os-release and finding the catalog's entry for a system."""
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import os_family
 from hypothesis import given
 from hypothesis import strategies as st
+
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import os_family
 
 
 @pytest.mark.parametrize(

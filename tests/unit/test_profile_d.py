@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gpu_ready.cuda import profile
 
+from plugins.module_utils.gpu_ready.cuda import profile
 from tests.unit import real_programs
 from tests.unit.real_programs import need_programs
 

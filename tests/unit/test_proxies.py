@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.base.validation import HIDDEN
-from gpu_ready.packaging import apt, apt_lists, dnf, proxies
-from gpu_ready.packaging.manager import PackageError
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.base.validation import HIDDEN
+from plugins.module_utils.gpu_ready.packaging import apt, apt_lists, dnf, proxies
+from plugins.module_utils.gpu_ready.packaging.manager import PackageError
 from tests.unit.apt_root import AptRoot, apt_is_here
 from tests.unit.recorded import RecordedHost
 from tests.unit.test_manager_commands import CalledHost

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import GRACE, Result
 
+from plugins.module_utils.gpu_ready.base.host import GRACE, Result
 from tests.unit.recorded import RecordedHost
 from tools.real_gpu import compare, explain, identifiers, load, metrics, outputs, plan, run, verify
 from tools.real_gpu.compare import DUTY, MEMORY, PROCESS_DUTY, PROCESS_MEMORY, Sample

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-CODE = Path(__file__).parents[2] / "module_utils" / "gpu_ready"
-FILES = [*sorted((CODE / "plan").rglob("*.py")), CODE / "containers/containerd/config.py"]
+ROOT = Path(__file__).parents[2]
+FILES = [
+    *sorted((ROOT / "plugins/plugin_utils/gpu_ready/plan").rglob("*.py")),
+    ROOT / "module_utils/gpu_ready/containers/containerd/config.py",
+]
 WORDS = ("Refusal", "Notice", "ConfigError")
 
 

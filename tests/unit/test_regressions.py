@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_nvidia_detect
-from gpu_ready.base import manifest, manifest_notes, versions
-from gpu_ready.base import module as module_runner
-from gpu_ready.base.host import TIMED_OUT, Result
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import os_family
-from gpu_ready.driver import nvidia_detect
-from gpu_ready.facts import driver as look_at_driver
-from gpu_ready.hardware import pci
-from gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
-from gpu_ready.packaging import manager as packages
-from gpu_ready.plan.model import RepositoryParams
-from gpu_ready.upgrade import stage
-from gpu_ready.verify import verdict
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes, versions
+from plugins.module_utils.gpu_ready.base import module as module_runner
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
+from plugins.module_utils.gpu_ready.driver import nvidia_detect
+from plugins.module_utils.gpu_ready.facts import driver as look_at_driver
+from plugins.module_utils.gpu_ready.hardware import pci
+from plugins.module_utils.gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
+from plugins.module_utils.gpu_ready.packaging import manager as packages
+from plugins.module_utils.gpu_ready.upgrade import stage
+from plugins.module_utils.gpu_ready.verify import verdict
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import os_family
+from plugins.plugin_utils.gpu_ready.plan.model import RepositoryParams
 from tests.unit import test_verify as verdicts
 from tests.unit.goldens import decide
 from tests.unit.hosts import (

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import model as catalog
-from gpu_ready.facts.model import Facts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose
-from gpu_ready.plan.driver import choose as driver
-from gpu_ready.plan.model import Choices, Decision, DriverChoice, Refusal
 
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, Decision, DriverChoice, Refusal
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, having
 
 OF_REQUEST = {

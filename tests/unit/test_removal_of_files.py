@@ -6,15 +6,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.base.files import write_atomic
-from gpu_ready.base.host import Host
-from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.lifecycle.removal.drivers import find_installer_driver, is_own_installer_driver
-from gpu_ready.lifecycle.removal.written_files import SAVED, find_files, find_parents
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.files import write_atomic
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
+from plugins.module_utils.gpu_ready.lifecycle.removal.drivers import find_installer_driver, is_own_installer_driver
+from plugins.module_utils.gpu_ready.lifecycle.removal.written_files import SAVED, find_files, find_parents
 from tests.unit.recorded import RecordedHost
 
 MODIFIED = "somebody changed it after gpu-ready wrote it"

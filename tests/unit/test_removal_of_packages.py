@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.base.host import Result
-from gpu_ready.lifecycle.removal.package_plan import MARKED, PackagePlan, plan_packages
-from gpu_ready.packaging import apt, install
-from gpu_ready.packaging.manager import PackageError, PackageSpec
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.lifecycle.removal.package_plan import MARKED, PackagePlan, plan_packages
+from plugins.module_utils.gpu_ready.packaging import apt, install
+from plugins.module_utils.gpu_ready.packaging.manager import PackageError, PackageSpec
 from tests.unit.apt_root import AptRoot, apt_is_here
 
 pytestmark = pytest.mark.skipif(not apt_is_here(), reason="needs apt")

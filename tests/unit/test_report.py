@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from gpu_ready.report import run as report
-from gpu_ready.report.layout import WIDTH
+
+from plugins.plugin_utils.gpu_ready.report import run as report
+from plugins.plugin_utils.gpu_ready.report.layout import WIDTH
 
 ROW = {
     "distribution": "Debian 12",

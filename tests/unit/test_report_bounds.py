@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.report import audit_table, bounds, run
 
+from plugins.plugin_utils.gpu_ready.report import audit_table, bounds, run
 from tests.unit.test_accepted_answers import accept
 
 TIME = "2026-01-02T03:04:05Z"

@@ -10,12 +10,12 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.shipped_keys import read_keys
-from gpu_ready.base import download, manifest, manifest_notes
-from gpu_ready.base.host import Host
-from gpu_ready.packaging import apt, openpgp, repositories
-from gpu_ready.packaging.manager import PackageError
-from gpu_ready.packaging.repository import Repository, parse_repository
 
+from plugins.module_utils.gpu_ready.base import download, manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.packaging import apt, openpgp, repositories
+from plugins.module_utils.gpu_ready.packaging.manager import PackageError
+from plugins.module_utils.gpu_ready.packaging.repository import Repository, parse_repository
 from tests.unit import web_server
 
 ROOT = Path(__file__).resolve().parents[2]

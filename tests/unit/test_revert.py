@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.base.host import Host
-from gpu_ready.lifecycle import revert
-from gpu_ready.lifecycle.revert import RevertRequest
-from gpu_ready.packaging.manager import Manager
+
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.lifecycle import revert
+from plugins.module_utils.gpu_ready.lifecycle.revert import RevertRequest
+from plugins.module_utils.gpu_ready.packaging.manager import Manager
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.catalog import model as catalog
-from gpu_ready.plan import compose
 
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import compose
 from tests.unit import goldens
 from tests.unit.hosts import B200, H100, bare, having
 

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 import pytest
-from gpu_ready.base import records
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
-from gpu_ready.catalog.driver_sources import DKMS, RUNFILE
-from gpu_ready.facts.model import DkmsFacts, Facts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose, upgrade
-from gpu_ready.plan.driver.model import DriverInstallParams, RunfileParams
-from gpu_ready.upgrade import journal
-from gpu_ready.upgrade.model import DONE, UpgradeJournal
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.facts.model import DkmsFacts, Facts
+from plugins.module_utils.gpu_ready.upgrade import journal
+from plugins.module_utils.gpu_ready.upgrade.model import DONE, UpgradeJournal
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.driver_sources import DKMS, RUNFILE
+from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
+from plugins.plugin_utils.gpu_ready.plan.driver.model import DriverInstallParams, RunfileParams
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.grid import sampled
 from tests.unit.hosts import CARDS, SECURE, bare, carried_out, having, installed, with_driver, with_packages
 

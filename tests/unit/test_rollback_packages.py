@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gpu_ready.packaging import archives
-from gpu_ready.packaging.apt import Apt
-from gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
-from gpu_ready.upgrade import stage
 
+from plugins.module_utils.gpu_ready.packaging import archives
+from plugins.module_utils.gpu_ready.packaging.apt import Apt
+from plugins.module_utils.gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
+from plugins.module_utils.gpu_ready.upgrade import stage
 from tests.unit.private_root import Deb, PrivateRoot, Repository
 from tests.unit.recorded import RecordedHost
 

@@ -1,16 +1,16 @@
 """The RPM database, version locks, module streams and .repo files as values."""
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.completion import complete
-from gpu_ready.facts import public
-from gpu_ready.facts import rpm as rpm_facts
-from gpu_ready.facts.model import AptFacts, YumFacts
-from gpu_ready.packaging import rpm, yum_repos, yum_sections
-from gpu_ready.packaging.dpkg_status import STATUS
-from gpu_ready.packaging.family import uses_rpm
-from gpu_ready.packaging.repository import format_repo_file, parse_repository
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.facts import public
+from plugins.module_utils.gpu_ready.facts import rpm as rpm_facts
+from plugins.module_utils.gpu_ready.facts.model import AptFacts, YumFacts
+from plugins.module_utils.gpu_ready.packaging import rpm, yum_repos, yum_sections
+from plugins.module_utils.gpu_ready.packaging.dpkg_status import STATUS
+from plugins.module_utils.gpu_ready.packaging.family import uses_rpm
+from plugins.module_utils.gpu_ready.packaging.repository import format_repo_file, parse_repository
+from plugins.plugin_utils.gpu_ready.completion import complete
 from tests.unit.recorded import RecordedHost
 
 ROCKY = 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\nPLATFORM_ID="platform:el9"\n'

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.lookup import gpu_ready_run
-from gpu_ready.base import lease
+
+from plugins.module_utils.gpu_ready.base import lease
 
 ROOT = Path(__file__).resolve().parents[2]
 

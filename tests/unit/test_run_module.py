@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 from ansible.module_utils import basic
-from gpu_ready.base import module as runner
-from gpu_ready.base import records
-from gpu_ready.base.errors import GpuReadyError
+
+from plugins.module_utils.gpu_ready.base import module as runner
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNERS = ("run_module", "run_changing_module")

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import files, manifest, manifest_notes
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Result
-from gpu_ready.base.locks import LockError
-from gpu_ready.driver.runfile import fetch as runfile_fetch
-from gpu_ready.driver.runfile import install as runfile
-from gpu_ready.driver.runfile import installed_files
-from gpu_ready.driver.runfile import messages as runfile_messages
-from gpu_ready.driver.runfile import spec as runfile_spec
-from gpu_ready.driver.runfile import state as runfile_state
-from gpu_ready.driver.runfile.fetch import InstallerSource
-from gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
 
+from plugins.module_utils.gpu_ready.base import files, manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.base.locks import LockError
+from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
+from plugins.module_utils.gpu_ready.driver.runfile import install as runfile
+from plugins.module_utils.gpu_ready.driver.runfile import installed_files
+from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
+from plugins.module_utils.gpu_ready.driver.runfile import spec as runfile_spec
+from plugins.module_utils.gpu_ready.driver.runfile import state as runfile_state
+from plugins.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource
+from plugins.module_utils.gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
 from tests.unit import web_server
 from tests.unit.recorded import RecordedHost
 

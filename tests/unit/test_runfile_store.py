@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.driver.runfile import store as runfile_store
-from gpu_ready.driver.runfile.fetch import RunfileLimits
-from gpu_ready.driver.runfile.spec import RunfileError
-from gpu_ready.driver.runfile.store import StoredInstaller
 
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.driver.runfile import store as runfile_store
+from plugins.module_utils.gpu_ready.driver.runfile.fetch import RunfileLimits
+from plugins.module_utils.gpu_ready.driver.runfile.spec import RunfileError
+from plugins.module_utils.gpu_ready.driver.runfile.store import StoredInstaller
 from tests.unit import web_server
 
 VERSION = "580.178.04"

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from gpu_ready.base import manifest_notes, records
-from gpu_ready.containers import cdi, docker, driver_volume
-from gpu_ready.containers.daemon_json import merge as daemon_json
-from gpu_ready.facts.model import Facts
-from gpu_ready.plan.containers import runtime, runtime_cleanup
 
+from plugins.module_utils.gpu_ready.base import manifest_notes, records
+from plugins.module_utils.gpu_ready.containers import cdi, docker, driver_volume
+from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.plan.containers import runtime, runtime_cleanup
 from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_docker import engine, host
 from tests.unit.test_plan_runtime import manifest_facts, toolkit

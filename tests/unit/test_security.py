@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base import records
-from gpu_ready.catalog.data import REPOSITORIES
-from gpu_ready.packaging import manager
-from gpu_ready.plan import compose
-from gpu_ready.plan.containers.model import DaemonJsonEdit, DaemonJsonParams
-from gpu_ready.plan.model import FileDiff, Step
-from gpu_ready.report import run as report
+
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.packaging import manager
+from plugins.plugin_utils.gpu_ready.catalog.data import REPOSITORIES
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.containers.model import DaemonJsonEdit, DaemonJsonParams
+from plugins.plugin_utils.gpu_ready.plan.model import FileDiff, Step
+from plugins.plugin_utils.gpu_ready.report import run as report
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = sorted([*(ROOT / "library").glob("*.py"), *(ROOT / "module_utils").rglob("*.py")])
@@ -216,7 +217,7 @@ def test_directories_and_programs_do_not_inherit_the_umask_of_the_login(tmp_path
     )
     mask = os.umask(0o077)
     try:
-        environment = dict(os.environ, PYTHONPATH=str(ROOT / "module_utils"))
+        environment = dict(os.environ, PYTHONPATH=str(ROOT))
         done = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path)],
             env=environment,

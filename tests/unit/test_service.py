@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from gpu_ready.base import manifest
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Result
-from gpu_ready.driver import service
-from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.lifecycle.removal.services import find_services
 
+from plugins.module_utils.gpu_ready.base import manifest
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.driver import service
+from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
+from plugins.module_utils.gpu_ready.lifecycle.removal.services import find_services
 from tests.unit.recorded import RecordedHost
 
 FAILS = Result(1, "", "no")

@@ -1,8 +1,8 @@
 """Waiting for the disk after programs that do not wait for it themselves."""
 
 import pytest
-from gpu_ready.base.host import TIMED_OUT, Result
 
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
 from tests.unit.recorded import RecordedHost
 
 USAGE = "sync: invalid option -- 'f'\n"

@@ -51,13 +51,16 @@ def test_an_environment_gets_named_packages_and_the_programs_of_this_checkout(ch
     [installed] = (checkout / "made.pip").read_text().splitlines()
     assert "--require-hashes --only-binary :all: -r requirements/runtime.txt" in installed
     paths = (checkout / ".venv/gpu-ready.pth").read_text().splitlines()
-    assert paths == [str(checkout / "module_utils"), str(checkout / "lab")]
-    for name, module in (("gpu-explain", "gpu_ready.explain.cli"), ("gpu-ready-lab", "gpu_ready_lab.cli")):
+    assert paths == [str(checkout), str(checkout / "lab")]
+    for name, module in (
+        ("gpu-explain", "plugins.plugin_utils.gpu_ready.explain.cli"),
+        ("gpu-ready-lab", "gpu_ready_lab.cli"),
+    ):
         program = checkout / ".venv/bin" / name
         assert program.read_text().splitlines()[0] == f"#!{checkout}/.venv/bin/python"
         assert f"from {module} import main" in program.read_text()
         assert program.stat().st_mode & 0o111
-        assert any((ROOT / part / (module.replace(".", "/") + ".py")).is_file() for part in ("module_utils", "lab"))
+        assert any((ROOT / part / (module.replace(".", "/") + ".py")).is_file() for part in (".", "lab"))
 
 
 @pytest.mark.host_io

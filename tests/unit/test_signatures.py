@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gpu_ready.base.host import Host
-from gpu_ready.packaging import armor, signatures
-from gpu_ready.packaging.manager import PackageError
-from gpu_ready.packaging.signatures import PinnedFile
 
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.packaging import armor, signatures
+from plugins.module_utils.gpu_ready.packaging.manager import PackageError
+from plugins.module_utils.gpu_ready.packaging.signatures import PinnedFile
 from tests.unit.gpg_keys import GpgHome
 from tests.unit.real_programs import RPM, need_programs
 from tests.unit.recorded import RecordedHost

@@ -5,8 +5,9 @@ import re
 from typing import Any
 
 import pytest
-from gpu_ready.diagnostics import messages, smi
-from gpu_ready.explain import messages as explain_messages
+
+from plugins.module_utils.gpu_ready.diagnostics import messages, smi
+from plugins.plugin_utils.gpu_ready.explain import messages as explain_messages
 
 OLD = """\
 Thu Jan  1 00:00:00 2015

@@ -1,8 +1,9 @@
 """`nvidia-smi topo -m` and `nvidia-smi vgpu`."""
 
 import pytest
-from gpu_ready.diagnostics import messages, smi_topology
-from gpu_ready.explain import cli as explain
+
+from plugins.module_utils.gpu_ready.diagnostics import messages, smi_topology
+from plugins.plugin_utils.gpu_ready.explain import cli as explain
 
 
 def matrix(*rows: str, nics: int = 0) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.base import managed_files
-from gpu_ready.driver import dkms, live_reload, service
-from gpu_ready.packaging import manager
 
+from plugins.module_utils.gpu_ready.base import managed_files
+from plugins.module_utils.gpu_ready.driver import dkms, live_reload, service
+from plugins.module_utils.gpu_ready.packaging import manager
 from tests.grid import sampled
 from tests.hostile.limits import impatient_tree
 from tests.unit.lying_host import READY, ROOT, make_liar, run_playbook

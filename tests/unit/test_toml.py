@@ -5,7 +5,8 @@ import tomllib
 from typing import Any
 
 import pytest
-from gpu_ready.containers.containerd import toml
+
+from plugins.module_utils.gpu_ready.containers.containerd import toml
 
 DEBIAN = """version = 2
 

@@ -1,11 +1,11 @@
 """gpu_ready_treat_as: only for systems that the catalog does not have, and only as one with packages of the same family."""
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion import complete, os_family
-from gpu_ready.plan import compose
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import complete, os_family
+from plugins.plugin_utils.gpu_ready.plan import compose
 from tests.unit.hosts import T4, bare, having
 from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import lease
-from gpu_ready.base.host import Host
 
+from plugins.module_utils.gpu_ready.base import lease
+from plugins.module_utils.gpu_ready.base.host import Host
 from tests import packed_modules
 
 ROOT = Path(__file__).resolve().parents[2]

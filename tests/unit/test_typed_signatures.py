@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2] / "module_utils/gpu_ready"
-PACKAGES = ("facts", "plan", "verify", "upgrade")
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = (
+    *(f"module_utils/gpu_ready/{name}" for name in ("facts", "verify", "upgrade")),
+    *(f"plugins/plugin_utils/gpu_ready/{name}" for name in ("plan", "rollout")),
+)
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_uninstall
-from gpu_ready.base import manifest, manifest_notes
-from gpu_ready.base.disruptions import DISRUPTIONS
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Result
-from gpu_ready.catalog import driver_packages
-from gpu_ready.lifecycle import uninstall
-from gpu_ready.lifecycle.removal import drivers, engines, packages, purge, written_files
-from gpu_ready.lifecycle.removal.context import Removal
-from gpu_ready.lifecycle.removal.errors import UninstallError
-from gpu_ready.packaging import apt, rpm
 
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.disruptions import DISRUPTIONS
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.lifecycle import uninstall
+from plugins.module_utils.gpu_ready.lifecycle.removal import drivers, engines, packages, purge, written_files
+from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
+from plugins.module_utils.gpu_ready.lifecycle.removal.errors import UninstallError
+from plugins.module_utils.gpu_ready.packaging import apt, rpm
+from plugins.plugin_utils.gpu_ready.catalog import driver_packages
 from tests.unit.recorded import RecordedHost
 
 

@@ -5,23 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import records
-from gpu_ready.base.disruptions import DRIVER_RELOAD, REBOOT
-from gpu_ready.base.errors import GpuReadyError
-from gpu_ready.base.host import Host
-from gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose, upgrade
-from gpu_ready.plan.driver import choose as driver
-from gpu_ready.plan.driver.model import ActivateParams
-from gpu_ready.plan.model import Choices, DriverChoice, Refusal, Step
-from gpu_ready.upgrade import journal, phases, stage
-from gpu_ready.upgrade.fleet import answers, model, results, tables
-from gpu_ready.upgrade.fleet import rollout as rollouts
-from gpu_ready.upgrade.fleet.model import FleetError, HostUpgrade
-from gpu_ready.upgrade.fleet.rollout import batch_sizes
-from gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.base.disruptions import DRIVER_RELOAD, REBOOT
+from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
+from plugins.module_utils.gpu_ready.upgrade import journal, phases, stage
+from plugins.module_utils.gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
+from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
+from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
+from plugins.plugin_utils.gpu_ready.plan.driver.model import ActivateParams
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, DriverChoice, Refusal, Step
+from plugins.plugin_utils.gpu_ready.rollout import answers, model, results, tables
+from plugins.plugin_utils.gpu_ready.rollout import rollout as rollouts
+from plugins.plugin_utils.gpu_ready.rollout.model import FleetError, HostUpgrade
+from plugins.plugin_utils.gpu_ready.rollout.rollout import batch_sizes
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import T4, bare, having
 
 OLD = RecordedDriver(version="580.95.05", branch="580", flavour="open", source="cuda_repo", kernel_modules="dkms")

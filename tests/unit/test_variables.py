@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from gpu_ready.catalog import settings
-from gpu_ready.lifecycle import bootstrap, variables
 
+from plugins.plugin_utils.gpu_ready.bootstrap import choose as bootstrap
+from plugins.plugin_utils.gpu_ready.catalog import settings
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tools import compile_variables
 from tools.variables import DeclarationError, all_variables, load_tasks, parse_declaration
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     "catalog/variables", "catalog/distros", "library/gpu_node_plan.py", "library/gpu_python.py", "roles",
-    "module_utils/gpu_ready/catalog", "docs/variables.md", "catalog/foreign_variables.yml", "plugins",
+    "docs/variables.md", "catalog/foreign_variables.yml", "plugins",
 )  # fmt: skip
 NEW = """
   nvidia_driver_colour:
@@ -66,7 +67,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
     assert changed == {
         "docs/variables.md",
         "library/gpu_node_plan.py",
-        "module_utils/gpu_ready/catalog/settings.py",
+        "plugins/plugin_utils/gpu_ready/catalog/settings.py",
         "plugins/plugin_utils/variables/names.json",
         "roles/nvidia_driver/README.md",
         "roles/nvidia_driver/defaults/main.yml",
@@ -85,7 +86,7 @@ def test_a_new_variable_takes_one_edit(copy: Path, monkeypatch: pytest.MonkeyPat
         in json.loads((copy / "plugins/plugin_utils/variables/names.json").read_text())["settings"]
     )
     scope: dict[str, Any] = {"__name__": "settings"}
-    exec((copy / "module_utils/gpu_ready/catalog/settings.py").read_text(encoding="utf-8"), scope)
+    exec((copy / "plugins/plugin_utils/gpu_ready/catalog/settings.py").read_text(encoding="utf-8"), scope)
     assert scope["Settings"].__annotations__["nvidia_driver_colour"] is str
     assert scope["DEFAULTS"]["nvidia_driver_colour"] == "green"
     assert scope["RULES"]["nvidia_driver_colour"] == ["str", ["green", "red"], "", "", "text"]

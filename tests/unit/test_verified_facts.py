@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.catalog import driver_sources
-from gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 
 from tests.unit.goldens import decide
 from tests.unit.hosts import P40, T4, bare, carried_out, having

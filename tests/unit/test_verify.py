@@ -6,24 +6,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base import records
-from gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.diagnostics import kernel_log, xid
-from gpu_ready.diagnostics.xid import Xid
-from gpu_ready.facts import verified
-from gpu_ready.facts.model import CdiSpecFacts, Facts, FunctionFacts, GpuFacts, ModuleFacts, ToolkitFacts, VerifiedFacts
-from gpu_ready.plan import verification
-from gpu_ready.plan.containers.cdi_spec import CDI
-from gpu_ready.plan.containers.daemon_json_keys import TOOLKIT
-from gpu_ready.plan.containers.runtime import ARGUMENTS
-from gpu_ready.verify import checks, compute, frameworks, nvml, verdict
-from gpu_ready.verify import container as verify_container
-from gpu_ready.verify import devices as verify_devices
-from gpu_ready.verify import run as verify
-from gpu_ready.verify.evidence import Evidence, FabricManager
-from gpu_ready.verify.expectation import DriverTarget, EnginesChoice, RuntimeChoice, VerifyExpectation
 
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
+from plugins.module_utils.gpu_ready.diagnostics import kernel_log, xid
+from plugins.module_utils.gpu_ready.diagnostics.xid import Xid
+from plugins.module_utils.gpu_ready.facts import verified
+from plugins.module_utils.gpu_ready.facts.model import (
+    CdiSpecFacts,
+    Facts,
+    FunctionFacts,
+    GpuFacts,
+    ModuleFacts,
+    ToolkitFacts,
+    VerifiedFacts,
+)
+from plugins.module_utils.gpu_ready.verify import checks, compute, frameworks, nvml, verdict
+from plugins.module_utils.gpu_ready.verify import container as verify_container
+from plugins.module_utils.gpu_ready.verify import devices as verify_devices
+from plugins.module_utils.gpu_ready.verify import run as verify
+from plugins.module_utils.gpu_ready.verify.evidence import Evidence, FabricManager
+from plugins.module_utils.gpu_ready.verify.expectation import (
+    DriverTarget,
+    EnginesChoice,
+    RuntimeChoice,
+    VerifyExpectation,
+)
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.plan import verification
+from plugins.plugin_utils.gpu_ready.plan.containers.cdi_spec import CDI
+from plugins.plugin_utils.gpu_ready.plan.containers.daemon_json_keys import TOOLKIT
+from plugins.plugin_utils.gpu_ready.plan.containers.runtime import ARGUMENTS
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import Result
-from gpu_ready.containers import cdi, cdi_build
-from gpu_ready.facts.model import CdiSpecFacts
-from gpu_ready.verify import container as verify_container
-from gpu_ready.verify import nvml, verdict
-from gpu_ready.verify.evidence import Evidence
-from gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
 
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.containers import cdi, cdi_build
+from plugins.module_utils.gpu_ready.facts.model import CdiSpecFacts
+from plugins.module_utils.gpu_ready.verify import container as verify_container
+from plugins.module_utils.gpu_ready.verify import nvml, verdict
+from plugins.module_utils.gpu_ready.verify.evidence import Evidence
+from plugins.module_utils.gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 

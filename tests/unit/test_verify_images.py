@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from gpu_ready.base.host import TIMED_OUT, Result
-from gpu_ready.catalog import model as catalog
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.verify import checks, frameworks, requirement
 
+from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
+from plugins.module_utils.gpu_ready.verify import checks, frameworks, requirement
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from tests.unit import test_verify as verdicts
 from tests.unit.recorded import RecordedHost
 

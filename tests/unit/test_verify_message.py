@@ -1,7 +1,8 @@
 """The message of a failed verification: the cause first, what follows from it folded, then the remedy."""
 
 import pytest
-from gpu_ready.verify.checks import Check, failure_message, judge
+
+from plugins.module_utils.gpu_ready.verify.checks import Check, failure_message, judge
 
 
 def failed(name: str, cause: str = "", expected: str = "x", found: str = "y") -> Check:

@@ -1,9 +1,10 @@
 """Comparing versions of drivers, toolkits, packages and kernels."""
 
 import pytest
-from gpu_ready.base import versions
 from hypothesis import given
 from hypothesis import strategies as st
+
+from plugins.module_utils.gpu_ready.base import versions
 
 
 @pytest.mark.parametrize(

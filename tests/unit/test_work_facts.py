@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_ready.base.host import FOREIGN_LIMIT, Host
-from gpu_ready.containers import docker
-from gpu_ready.driver import gpu_services, persistence_state
-from gpu_ready.facts import docker as docker_facts
-from gpu_ready.facts import work
-from gpu_ready.facts.model import ContainerFacts, GpuProcess, WorkFacts
 
+from plugins.module_utils.gpu_ready.base.host import FOREIGN_LIMIT, Host
+from plugins.module_utils.gpu_ready.containers import docker
+from plugins.module_utils.gpu_ready.driver import gpu_services, persistence_state
+from plugins.module_utils.gpu_ready.facts import docker as docker_facts
+from plugins.module_utils.gpu_ready.facts import work
+from plugins.module_utils.gpu_ready.facts.model import ContainerFacts, GpuProcess, WorkFacts
 from tests.unit.recorded import RecordedHost
 
 SOCKET = "/run/docker.sock"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module as answers
-from gpu_ready.base.nearest import nearest
-from gpu_ready.catalog import settings as declared
-from gpu_ready.catalog.option_names import DOCKER_OPTIONS, MODULE_PARAMETERS
-from gpu_ready.lifecycle import variables
-from gpu_ready.plan import compose, nested_options
-from gpu_ready.plan.model import Refusal
 
+from plugins.module_utils.gpu_ready.base.nearest import nearest
+from plugins.plugin_utils.gpu_ready.catalog import settings as declared
+from plugins.plugin_utils.gpu_ready.catalog.option_names import DOCKER_OPTIONS, MODULE_PARAMETERS
+from plugins.plugin_utils.gpu_ready.plan import compose, nested_options
+from plugins.plugin_utils.gpu_ready.plan.model import Refusal
+from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import H100, T4, bare
 from tests.unit.lying_host import calls, make_liar, run_playbook
 from tools.variables import Declaration, all_variables, load_tasks

@@ -3,8 +3,7 @@
 import contextlib
 import io
 
-from gpu_ready.explain import cli
-
+from plugins.plugin_utils.gpu_ready.explain import cli
 from tools.real_gpu import part
 
 KINDS = {

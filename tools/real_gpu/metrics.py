@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_ready.base.host import Host
-from gpu_ready.monitor import kernel_log, service
-
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.monitor import kernel_log, service
 from tools.real_gpu import compare, load, part
 from tools.real_gpu.compare import DUTY, MEMORY, PROCESS_DUTY, PROCESS_MEMORY, Sample
 

@@ -9,8 +9,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_ready.base.host import MISSING, TIMED_OUT, Host
-
+from plugins.module_utils.gpu_ready.base.host import MISSING, TIMED_OUT, Host
 from tools.real_gpu import part
 from tools.real_gpu.identifiers import replace_identifiers
 

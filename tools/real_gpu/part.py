@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from gpu_ready.base.host import Host
-from gpu_ready.hardware import pci
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.hardware import pci
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = "GPU_READY_RESULTS"

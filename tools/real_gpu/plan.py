@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_ready.base.host import Host
-from gpu_ready.completion import complete
-from gpu_ready.facts import public
-
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.facts import public
+from plugins.plugin_utils.gpu_ready.completion import complete
 from tools.real_gpu import part
 
 WHEELS = part.ROOT / "build/real_gpu/wheels"

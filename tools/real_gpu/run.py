@@ -97,7 +97,7 @@ def run_part(part: Part, directory: Path) -> Outcome:
     log.parent.mkdir(exist_ok=True)
     environment = dict(
         os.environ,
-        PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "module_utils"), os.environ.get("PYTHONPATH", "")]),
+        PYTHONPATH=os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         PYTHONPYCACHEPREFIX=str(directory / "bytecode"),
         PYTHONUNBUFFERED="1",
         TMPDIR=str(temporary(directory)),

@@ -4,14 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gpu_ready.base.host import Host
-from gpu_ready.completion.probes import make_probes
-from gpu_ready.monitor import worker
-from gpu_ready.verify import nvml
-from gpu_ready.verify import run as verify
-from gpu_ready.verify.checks import describe_check
-from gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
-
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.monitor import worker
+from plugins.module_utils.gpu_ready.verify import nvml
+from plugins.module_utils.gpu_ready.verify import run as verify
+from plugins.module_utils.gpu_ready.verify.checks import describe_check
+from plugins.module_utils.gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from tools.real_gpu import part
 
 NO_ENGINE = VerifyExpectation(engines=EnginesChoice("", []))

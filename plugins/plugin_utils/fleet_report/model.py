@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils.gpu_ready.base.plain_text import plain_text
-from ...module_utils.gpu_ready.report import audit_table
-from ...module_utils.gpu_ready.report import run as run_report
-from ...module_utils.gpu_ready.report.host_audit import HostAudit
-from ...module_utils.gpu_ready.report.layout import natural_order, one_line
+from ..gpu_ready.report import audit_table
+from ..gpu_ready.report import run as run_report
+from ..gpu_ready.report.host_audit import HostAudit
+from ..gpu_ready.report.layout import natural_order, one_line
 
 TITLES = {
     "site": "Provisioning",

@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...module_utils.gpu_ready.report.layout import without_host
+from ..gpu_ready.report.layout import without_host
 from .model import NO_ANSWER, TITLES, Advice, Fleet, Host
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...module_utils.gpu_ready.report.layout import without_host
+from ..gpu_ready.report.layout import without_host
 
 PHASES = ("plan", "prestage", "drain", "switch", "verify", "rollback")
 """Words before the bar in task names that name the phase of an upgrade."""

@@ -1,0 +1,238 @@
+"""The catalog: what is known about GPUs, drivers, CUDA, cuDNN, distributions and repositories (data: catalog/*.yml)."""
+
+import binascii
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ....module_utils.gpu_ready.base import versions
+from . import data as catalog_data
+
+DATE: str = catalog_data.DATE
+DEFAULT_BRANCH: int = catalog_data.DEFAULT_BRANCH
+"""The branch with the longest support, serving the widest range of GPUs."""
+NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
+"""What a GPU gets that is newer than the catalog."""
+MACHINE = "x86_64"
+"""The architecture (uname -m) whose repositories, installers and archives the catalog has."""
+Distribution = Dict[str, Any]
+"""The data of one distribution (catalog/distributions); tools/compile_catalog.py validates it."""
+
+
+class Gpu(NamedTuple):
+    """A GPU by its PCI device id. ``last_branch`` is the ceiling (None: served by current drivers).
+
+    ``verified``: a list of a driver has it; the others are in pci.ids only.
+    """
+
+    device_id: str
+    name: str
+    architecture: str
+    last_branch: Optional[int]
+    first_branch: Optional[int]
+    flavours: Tuple[str, ...]
+    compute: Optional[str]
+    verified: bool = True
+
+
+class Branch(NamedTuple):
+    """A driver branch. ``eol`` is the month its support ends, ``cuda`` the version of its libcuda."""
+
+    number: int
+    newest: str
+    kind: str
+    eol: Optional[str]
+    cuda: str
+    flavours: Tuple[str, ...]
+
+
+class Toolkit(NamedTuple):
+    """A CUDA toolkit: ``min_driver`` runs it (minor-version compatibility).
+
+    ``compute``: the first and the last compute capability that it supports.
+    """
+
+    version: str
+    min_driver: str
+    compute: Tuple[str, ...]
+
+
+class CudaInstaller(NamedTuple):
+    """NVIDIA's .run installer of a toolkit; ``sha256`` is "" where only the list at ``md5_url`` verifies it."""
+
+    release: str
+    url: str
+    sha256: str
+    md5_url: str
+
+
+class Cudnn(NamedTuple):
+    """A cuDNN release; ``archives`` by (machine, CUDA major): path below the redist directory, sha256 where known.
+
+    ``compute``: the first and the last compute capability that it supports.
+    """
+
+    version: str
+    cuda: Tuple[str, ...]
+    compute: Tuple[str, ...]
+    archives: Dict[Tuple[str, str], Dict[str, Optional[str]]]
+
+
+_gpus: Dict[str, Gpu] = {}
+
+
+def gpus() -> Dict[str, Gpu]:
+    """Return every GPU by device id (four small letters)."""
+    if not _gpus:
+        found: Dict[str, Gpu] = {}
+        head: List[str] = []
+        number = 0
+        for line in catalog_data.GPUS.strip().splitlines():
+            if line.startswith("="):
+                head = line[1:].split("|")
+                first, last = (int(value) if value else None for value in head[1:3])
+                flavours = tuple(head[3].split(","))
+                number = 0
+            else:
+                step, _, name = line.partition(" ")
+                number += int(step, 16)
+                device = "%04x" % number
+                name = name or "GPU of before 2007"
+                found[device] = Gpu(device, name, head[0], last, first, flavours, head[4] or None, not head[5])
+        _gpus.update(found)
+    return _gpus
+
+
+def gpu(device_id: str) -> Optional[Gpu]:
+    """Return a GPU by its device id ("1b38"), None for one that the catalog does not have."""
+    return gpus().get(device_id.lower())
+
+
+def is_older_than_turing(device_id: str) -> bool:
+    """Return True if a device id is of a chip before Turing: one that the catalog does not have is no newer GPU."""
+    return int(device_id, 16) < int(catalog_data.FIRST_OF_TURING, 16)
+
+
+def nvswitch(device_id: str) -> Optional[str]:
+    """Return the name of an NVSwitch by its device id, None for anything else."""
+    name = catalog_data.NVSWITCHES.get(device_id.lower())
+    return None if name is None else str(name)
+
+
+def branches() -> List[Branch]:
+    """Return driver branches, ascending."""
+    return [
+        Branch(
+            number,
+            data["newest"],
+            data["kind"],
+            data["eol"],
+            data["cuda"],
+            tuple(data["flavours"]),
+        )
+        for number, data in sorted(catalog_data.BRANCHES.items())
+    ]
+
+
+def branch(number: int) -> Optional[Branch]:
+    return next((entry for entry in branches() if entry.number == int(number)), None)
+
+
+def has_ended(number: int) -> bool:
+    """Return True if NVIDIA no longer maintained a branch in the month of the catalog: the same plan on every day."""
+    known = branch(number)
+    return bool(known and known.eol and known.eol[:7] < DATE[:7])
+
+
+def toolkits() -> List[Toolkit]:
+    """Return CUDA toolkits, ascending."""
+    return [
+        Toolkit(version, data["min_driver"], tuple(data["compute"]))
+        for version, data in sorted(catalog_data.TOOLKITS.items(), key=lambda item: versions.key(item[0]))
+    ]
+
+
+def cuda_installers() -> List[CudaInstaller]:
+    data = catalog_data.CUDA_INSTALLER
+    found = []
+    for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
+        words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
+        form = data["file" if entry.get("driver") else "file_without_driver"]
+        sha256 = binascii.hexlify(binascii.a2b_base64(entry.get("sha256") or "")).decode("ascii")
+        found.append(CudaInstaller(release, form.format(**words), sha256, data["md5"].format(**words)))
+    return found
+
+
+def cuda_installer_needs() -> List[str]:
+    """Return packages that the program inside such an installer needs on the host."""
+    return list(catalog_data.CUDA_INSTALLER["needs"])
+
+
+def cudnns() -> List[Cudnn]:
+    return [
+        Cudnn(
+            version,
+            tuple(data["cuda"]),
+            tuple(data["compute"]),
+            {
+                ("x86_64", major): {
+                    "path": catalog_data.CUDNN_PATH.format(version=version, cuda=major),
+                    "sha256": (data.get("sha256") or {}).get(major),
+                }
+                for major in data["cuda"]
+            },
+        )
+        for version, data in sorted(catalog_data.CUDNNS.items(), key=lambda item: versions.key(item[0]))
+    ]
+
+
+def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
+    """Return packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
+
+    ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
+    possible), and ``side_by_side`` says whether packages for two CUDA majors can be installed together.
+    """
+    line = catalog_data.CUDNN_PACKAGES.get(int(major)) or {}
+    entry = line.get(kind)
+    return entry and {"side_by_side": line["side_by_side"], "any": None, **entry}
+
+
+def distro(key: str) -> Distribution:
+    """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
+    data: Dict[str, Any] = catalog_data.DISTROS[key]
+    return dict(data, key=key)
+
+
+def distros() -> List[str]:
+    return sorted(catalog_data.DISTROS)
+
+
+def families() -> Dict[str, Any]:
+    data: Dict[str, Any] = catalog_data.FAMILIES
+    return data
+
+
+def is_realtime(kernel: str) -> bool:
+    """Return True if a kernel has PREEMPT_RT, by its release: no module of NVIDIA builds for it."""
+    return bool(re.search(families()["realtime_kernels"], kernel))
+
+
+def repositories() -> Dict[str, Dict[str, Any]]:
+    data: Dict[str, Dict[str, Any]] = catalog_data.REPOSITORIES
+    return data
+
+
+def dcgm() -> Dict[str, Any]:
+    """Return packages and versions of DCGM and its exporter, and digests of our files (catalog/monitoring.yml)."""
+    data: Dict[str, Any] = catalog_data.DCGM
+    return data
+
+
+def managed_hosts() -> Dict[str, Dict[str, Any]]:
+    """Return kinds of hosts whose driver is somebody else's (catalog/managed_hosts.yml), in the order of tests."""
+    data: Dict[str, Dict[str, Any]] = catalog_data.MANAGED_HOSTS
+    return data
+
+
+def repository(identity: str) -> Dict[str, Any]:
+    data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]
+    return data

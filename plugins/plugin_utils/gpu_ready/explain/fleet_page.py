@@ -1,0 +1,44 @@
+"""The page of ``gpu-explain fleet --format html``: one file that needs no other, and runs no script."""
+
+import base64
+import hashlib
+import os
+from typing import Any
+
+from ....module_utils.gpu_ready.base.plain_text import plain_text
+from . import fleet, fleet_compare
+
+TEMPLATES = "../../fleet_report/templates"
+TONES = {"ready": "good", "planned": "warn", "refused": "bad", "no_gpu": "none"}
+
+
+def page(answer: fleet.Answer) -> str:
+    """Return the page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    directory = os.path.join(os.path.dirname(os.path.realpath(__file__)), TEMPLATES)
+    with open(os.path.join(directory, "page.css"), encoding="utf-8") as handle:
+        style = handle.read()
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    environment: Any = Environment(
+        loader=FileSystemLoader(directory),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shown = environment.get_template("fleet.html.j2").render(
+        heading=fleet.heading(answer),
+        totals=fleet.totals(answer),
+        groups=answer.groups,
+        outliers=answer.outliers,
+        changes=answer.changes,
+        unread=list(answer.planned.unread.values()),
+        tones=TONES,
+        names=fleet.names,
+        steps_text=fleet_compare.steps_text,
+        style=Markup(style),  # noqa: S704 a file of this package
+        style_hash=Markup("'sha256-%s'" % digest),  # noqa: S704 a checksum
+    )
+    return plain_text(shown)

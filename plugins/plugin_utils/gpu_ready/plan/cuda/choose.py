@@ -1,0 +1,401 @@
+"""Which CUDA toolkits a host gets: what its driver and its oldest GPU support; one of them is the default."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .....module_utils.gpu_ready.base import versions
+from .....module_utils.gpu_ready.cuda import toolkit as toolkit_names
+from .....module_utils.gpu_ready.facts.model import Facts, ToolkitFacts
+from ...catalog import driver_sources
+from ...catalog import model as catalog
+from ...catalog.settings import Settings
+from .. import repository
+from ..driver import alternatives
+from ..model import Choices, CudaChoice, Decision, Notice, Refusal, RepositoryParams, Step, ToolkitChoice
+from . import requests, steps
+from .requests import NONE, RUNFILE, ToolkitRequest
+
+REPOSITORY_SOURCE = "cuda_repo"
+NONE_FITS = "set cuda_toolkit_source to none: no toolkit fits here"
+ALIAS = toolkit_names.ALIAS
+
+
+class ToolkitInput(NamedTuple):
+    """What the choice of toolkits depends on. ``driver``: its version when the plan is done, None where it is unknown.
+
+    ``removed``: versions to remove. ``complete``: the complete toolkits that stay, by version.
+    """
+
+    facts: Facts
+    settings: Settings
+    driver: Optional[str]
+    source: str
+    removed: List[str]
+    complete: Dict[str, ToolkitFacts]
+
+
+def plan_cuda(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudaChoice]:
+    """Return the toolkits and the steps to them; toolkits that are installed already are kept as they are."""
+    removed = requests.versions_to_remove(settings)
+    complete = {one.version: one for one in complete_toolkits(facts) if one.version not in removed}
+    driver = driver_version(facts, choices)
+    given = ToolkitInput(facts, settings, driver, settings.cuda_toolkit_source, removed, complete)
+    refusals = requests.contradictions(settings) + _removal_refusals(given)
+    if refusals:
+        return Decision(None, [], refusals)
+    if given.source == NONE:
+        return _without_source(given)
+    requested = requests.requested_toolkits(settings)
+    warnings: List[Notice] = []
+    if requested:
+        refusals = [refusal for request in requested for refusal in _support_refusals(given, request)]
+        warnings = [notice for request in requested for notice in _unknown_notices(given, request)]
+    else:
+        requested = [ToolkitRequest(version) for version in _available_versions(given)[-1:]]
+    todo = [request for request in requested if steps.difference(request, complete.get(request.version))]
+    refusals = refusals or [refusal for request in todo for refusal in _origin_refusals(given, request)]
+    refusals = refusals or _source_refusals(given, todo)
+    if refusals:
+        return Decision(None, [], refusals)
+    if not requested:
+        return Decision(CudaChoice(given.source), steps.removal(facts, removed), [], [_none_fits(given)])
+    return _install_and_arrange(given, choices, requested, todo, warnings)
+
+
+def _install_and_arrange(
+    given: ToolkitInput,
+    choices: Choices,
+    requested: List[ToolkitRequest],
+    todo: List[ToolkitRequest],
+    warnings: List[Notice],
+) -> Decision[CudaChoice]:
+    facts, settings = given.facts, given.settings
+    chosen = [request.version for request in requested]
+    default = requests.requested_default(settings) or max(chosen, key=versions.key)
+    choice = CudaChoice(given.source, _toolkit_choices(chosen, given.complete), default)
+    refusals = _default_refusals(given, default, chosen)
+    if refusals:
+        return Decision(choice, [], refusals)
+    found: List[Step] = []
+    reasons = [steps.difference(request, given.complete.get(request.version)) for request in todo]
+    if todo and given.source == RUNFILE:
+        found = [steps.run_installers(facts, settings, todo, reasons)]
+    elif todo:
+        entry = _repository_entry(facts)
+        missing = steps.missing_repositories(facts, settings, choices, entry["repository"]) if entry else []
+        refusals = repository.source_refusals(facts, missing)
+        if refusals:
+            return Decision(choice, [], refusals)
+        if missing:
+            reason = "CUDA %s comes from %s" % (" and ".join(request.text for request in todo), missing[0].url)
+            found = [Step("cuda_toolkit.repository", reason, params=RepositoryParams(repositories=missing))]
+        found.append(steps.install_packages(todo, reasons))
+        warnings = warnings + _unverified(facts, todo)
+    profile = requests.requested_profile(settings)
+    prefix = {NONE: None, requests.DEFAULT: toolkit_names.LINK}.get(profile, toolkit_names.toolkit_path(profile))
+    packages = bool(todo) and given.source != RUNFILE
+    found += steps.set_default(facts, default, packages) + steps.write_profile(facts, prefix)
+    return Decision(choice, found + steps.removal(facts, given.removed), [], warnings)
+
+
+def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
+    facts, stay = given.facts, sorted(given.complete, key=versions.key)
+    choice = CudaChoice(NONE, _toolkit_choices(stay, given.complete), None)
+    removal = steps.removal(facts, given.removed)
+    directories = [toolkit_names.toolkit_path(one) for one in given.removed]
+    is_default = facts.cuda.default.target in directories
+    in_profile = steps.profile_names_toolkit(facts, given.removed)
+    found: List[Step] = []
+    # The link must point to an existing toolkit, or be removed together with the profile that follows it.
+    if removal and is_default and stay:
+        found += steps.set_default(facts, stay[-1])
+    if removal and (in_profile or (is_default and not stay)):
+        found += steps.write_profile(facts, toolkit_names.LINK if stay else None)
+    return Decision(choice, found + removal)
+
+
+# --- also used by later planners ---------------------------------------------------------------------------------
+
+
+def complete_toolkits(facts: Facts) -> List[ToolkitFacts]:
+    others = (toolkit_names.PARTIAL, toolkit_names.ALIAS)
+    return [toolkit for toolkit in facts.cuda.toolkits if toolkit.origin not in others]
+
+
+def gpus_by_compute(facts: Facts) -> Dict[str, str]:
+    """Return the compute capabilities of the GPUs that the host drives ("0" before CUDA), each with a card's name.
+
+    Cards that the catalog does not know limit nothing, nor do those that are passed to virtual machines.
+    """
+    found: Dict[str, str] = {}
+    for card in facts.base.served_gpus:
+        known = catalog.gpu(card.device)
+        if known is not None:
+            found.setdefault(known.compute or "0", card.name)
+    return found
+
+
+def driver_version(facts: Facts, choices: Choices) -> Optional[str]:
+    """Return the version of the driver when the plan is done, None where it is unknown."""
+    driver = choices.driver
+    if driver is None:
+        return None
+    if driver.version:
+        return driver.version
+    disk = facts.driver.on_disk
+    if driver.satisfied and disk is not None and disk.version:
+        return disk.version
+    if not driver.branch:
+        return None
+    known = catalog.branch(driver.branch)
+    return known.newest if known is not None else "%s" % driver.branch
+
+
+def unsupported_gpu(cards: Dict[str, str], compute: Tuple[str, ...]) -> Optional[str]:
+    """Return name and compute capability of a card outside a range (first, last), None where all are inside."""
+    first, last = map(versions.key, compute)
+    return next(
+        (
+            "%s (compute capability %s)" % (name, number) if number != "0" else name
+            for number, name in sorted(cards.items())
+            if not first <= versions.key(number) <= last
+        ),
+        None,
+    )
+
+
+def supported_toolkits(facts: Facts, driver: Optional[str]) -> List[str]:
+    cards = gpus_by_compute(facts)
+    return [
+        toolkit.version
+        for toolkit in catalog.toolkits()
+        if not _needs_newer_driver(toolkit, driver) and unsupported_gpu(cards, toolkit.compute) is None
+    ]
+
+
+# --- refusals ----------------------------------------------------------------------------------------------------
+
+
+def _toolkit_choices(chosen: List[str], complete: Dict[str, ToolkitFacts]) -> List[ToolkitChoice]:
+    paths = {version: toolkit.path for version, toolkit in complete.items()}
+    return [ToolkitChoice(version, paths.get(version, toolkit_names.toolkit_path(version))) for version in chosen]
+
+
+def _needs_newer_driver(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
+    # Minor-version compatibility: every x.y of a CUDA major runs on the driver that its first release needed.
+    return driver is not None and versions.compare(driver, toolkit.min_driver) < 0
+
+
+def _catalog_toolkit(version: str) -> Optional[catalog.Toolkit]:
+    return next((known for known in catalog.toolkits() if known.version == version), None)
+
+
+def _needs_no_catalog(given: ToolkitInput, request: ToolkitRequest) -> bool:
+    own = requests.own_installers(given.settings)[0]
+    return request.version in given.complete or (
+        given.source == RUNFILE and request.version in [toolkit_names.series(one) for one in own]
+    )
+
+
+def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
+    """Refuse a toolkit that driver or GPUs do not support, with the newest one that they do."""
+    toolkit = _catalog_toolkit(request.version)
+    fitting = _available_versions(given)
+    if toolkit is None:
+        message = "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
+        remedy = "use one of: %s" % ", ".join(fitting) if fitting else NONE_FITS
+        refusal = Refusal("cuda_unknown", message % (request.version, catalog.DATE), remedy)
+        return [] if _needs_no_catalog(given, request) else [refusal]
+    most = "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1] if fitting else NONE_FITS
+    refusals = []
+    card = unsupported_gpu(gpus_by_compute(given.facts), toolkit.compute)
+    if card is not None:
+        message = "CUDA %s does not support %s" % (request.version, card)
+        refusals.append(Refusal("cuda_drops_gpu", message, most))
+    if _needs_newer_driver(toolkit, given.driver):
+        numbers = (request.version, toolkit.min_driver, given.driver)
+        message = "CUDA %s needs driver %s or newer, and this host gets %s" % numbers
+        newer = "" if card is not None else _newer_driver(given, toolkit.min_driver)
+        refusals.append(Refusal("cuda_above_driver", message, "%s, or %s" % (most, newer) if newer else most))
+    return refusals
+
+
+def _newer_driver(given: ToolkitInput, least: str) -> str:
+    """Return how this host gets a driver that a toolkit needs, "" if it cannot have one."""
+    facts, settings = given.facts, given.settings
+    if facts.base.distro is None or settings.nvidia_driver_source == NONE:
+        return ""
+    situation = alternatives.Situation(facts, settings, catalog.distro(facts.base.distro))
+    low = max(versions.branch(least), versions.branch(given.driver or "0") + 1)
+    found = [one for one in alternatives.fitting_values(situation, alternatives.BRANCH) if int(one) >= low]
+    if not found:
+        return ""
+    left_out = alternatives.dropped(settings, [alternatives.BRANCH])
+    return alternatives.format_changes({alternatives.BRANCH: found}, left_out)
+
+
+def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notice]:
+    if _catalog_toolkit(request.version) is not None:
+        return []
+    message = "the catalog of %s does not know CUDA %s: whether driver and GPUs support it is not checked"
+    remedy = "see NVIDIA's release notes of that toolkit"
+    return [Notice("cuda_unknown", message % (catalog.DATE, request.version), remedy)]
+
+
+def _unverified(facts: Facts, todo: List[ToolkitRequest]) -> List[Notice]:
+    data = catalog.distro(facts.base.distro or "")
+    return [
+        repository.unverified_notice(data, "CUDA " + one.version, steps.package_request(one).name)
+        for one in todo
+        if driver_sources.is_unverified(data, REPOSITORY_SOURCE, "toolkits", one.version)
+    ]
+
+
+def _repository_entry(facts: Facts) -> Optional[Dict[str, Any]]:
+    """Return the catalog's entry of NVIDIA's repository for this distribution, None where there is none."""
+    key = facts.base.distro
+    return None if key is None else catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE)
+
+
+def _offered_versions(given: ToolkitInput) -> Optional[List[str]]:
+    """Return the toolkits that the source offers; None where the catalog names no limit."""
+    if given.source == RUNFILE:
+        found = list(requests.own_installers(given.settings)[0]) + [one.release for one in catalog.cuda_installers()]
+        return sorted({toolkit_names.series(release) for release in found}, key=versions.key)
+    entry = _repository_entry(given.facts)
+    if entry is None:
+        return []
+    listed = entry.get("toolkits")
+    return None if listed is None else [str(version) for version in listed]
+
+
+def _available_versions(given: ToolkitInput) -> List[str]:
+    """Return the supported toolkits that are installed or can be installed, ascending; none of those to remove."""
+    offered = _offered_versions(given)
+    return [
+        version
+        for version in supported_toolkits(given.facts, given.driver)
+        if (offered is None or version in offered or version in given.complete) and version not in given.removed
+    ]
+
+
+def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
+    facts, version = given.facts, request.version
+    installed = given.complete.get(version)
+    remove_first = 'remove it first (cuda_toolkit_remove: ["%s"])' % version
+    if installed is not None:
+        kinds = {toolkit_names.PACKAGE: "packages", toolkit_names.RUNFILE: "NVIDIA's installer"}
+        own = toolkit_names.RUNFILE if given.source == RUNFILE else toolkit_names.PACKAGE
+        if installed.origin == own:
+            return []
+        kind = kinds.get(installed.origin)
+        if kind is None:
+            by_hand = (installed.path, request.text)
+            message = "%s was installed by hand, so gpu-ready cannot change it to CUDA %s" % by_hand
+            remedy = "move it away, or ask for %s without its third number to keep it as it is" % version
+            return [Refusal("cuda_foreign", message, remedy)]
+        message = "%s; it was installed from %s, not from %s" % (steps.difference(request, installed), kind, kinds[own])
+        other = RUNFILE if installed.origin == toolkit_names.RUNFILE else requests.REPO
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, remove_first))]
+    aliases = [one for one in facts.cuda.toolkits if (one.version, one.origin) == (version, ALIAS)]
+    if aliases:
+        return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % request.text)]
+    parts = toolkit_names.packages_of_toolkit(version, facts.packages.installed)
+    if parts and given.source == RUNFILE:
+        message = "packages of CUDA %s are installed (%s), and the installer would overwrite their files" % (
+            version,
+            ", ".join(parts[:3]),
+        )
+        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % remove_first)]
+    incomplete = [one.path for one in facts.cuda.toolkits if one.version == version and one.cut_off]
+    if incomplete and given.source != RUNFILE:
+        message = "NVIDIA's installer was interrupted in %s, and packages would overwrite its files" % incomplete[0]
+        return [
+            Refusal(
+                "cuda_other_source", message, "set cuda_toolkit_source to runfile to finish it, or %s" % remove_first
+            )
+        ]
+    return []
+
+
+def _source_refusals(given: ToolkitInput, todo: List[ToolkitRequest]) -> List[Refusal]:
+    if given.source == RUNFILE:
+        missing = [request for request in todo if requests.find_installer(request, given.settings) is None]
+        return [_no_installer(request) for request in missing]
+    offered = _offered_versions(given)
+    absent = [request.version for request in todo if offered is not None and request.version not in offered]
+    if not absent:
+        return []
+    fitting = _available_versions(given)
+    installers = [requests.find_installer(request, given.settings) for request in todo]
+    remedies = ["choose from: %s" % ", ".join(fitting)] if fitting else []
+    remedies += ["set cuda_toolkit_source to runfile"] if None not in installers else []
+    return [
+        Refusal(
+            "source_impossible",
+            "NVIDIA's repository for %s has no CUDA %s" % (given.facts.base.distro, ", ".join(absent)),
+            "; or ".join([*remedies, "install it yourself and set cuda_toolkit_source to none"]),
+        )
+    ]
+
+
+def _no_installer(request: ToolkitRequest) -> Refusal:
+    known = [one.release for one in catalog.cuda_installers()]
+    releases = [release for release in known if toolkit_names.series(release) == request.version]
+    return Refusal(
+        "source_impossible",
+        "the catalog of %s knows no installer of CUDA %s" % (catalog.DATE, request.text),
+        '%sor set cuda_toolkit_runfiles: {"%s": URL or path}'
+        % ("ask for one of %s, " % ", ".join(releases) if releases else "ask for another version, ", request.text),
+    )
+
+
+def _removal_refusals(given: ToolkitInput) -> List[Refusal]:
+    """Refuse to remove toolkits of neither a package nor an installer: their directories may hold other files."""
+    removed = [toolkit for toolkit in given.facts.cuda.toolkits if toolkit.version in given.removed]
+    remedy = "delete the link yourself, or take %s out of cuda_toolkit_remove"
+    aliases = [_alias_refusal(one, remedy % one.version) for one in removed if one.origin == ALIAS]
+    return aliases + [
+        Refusal(
+            "cuda_foreign",
+            "%s belongs to no package and has no uninstaller, so it was installed by hand" % toolkit.path,
+            "delete or move that directory yourself, or take %s out of cuda_toolkit_remove" % toolkit.version,
+        )
+        for toolkit in removed
+        if toolkit.origin == toolkit_names.FOREIGN
+    ]
+
+
+def _alias_refusal(toolkit: ToolkitFacts, remedy: str) -> Refusal:
+    message = "%s contains CUDA %s: it is a link that gpu-ready did not create, or a toolkit under a wrong name"
+    return Refusal("cuda_foreign", message % (toolkit.path, toolkit.release), remedy)
+
+
+def _none_fits(given: ToolkitInput) -> Notice:
+    cards = " and ".join(sorted(gpus_by_compute(given.facts).values())) or "this host"
+    return Notice(
+        "cuda_none_fits",
+        "no CUDA toolkit of the catalog fits %s%s on %s"
+        % (cards, " with driver %s" % given.driver if given.driver else "", given.facts.base.distro),
+        "none is installed; set cuda_toolkit_source to none if that is intended",
+    )
+
+
+def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> List[Refusal]:
+    refusals = []
+    existing = chosen + sorted(given.complete)
+    profile = requests.requested_profile(given.settings)
+    asked = [("cuda_toolkit_default", default)]
+    if profile not in (NONE, requests.DEFAULT):
+        asked.append(("cuda_toolkit_profile", profile))
+    for variable, version in asked:
+        if version not in existing:
+            message = "%s is %s, which is neither installed nor in cuda_toolkit_versions (%s)"
+            remedy = "add it to cuda_toolkit_versions, or choose one of them"
+            text = message % (variable, version, ", ".join(chosen))
+            refusals.append(Refusal("cuda_default_missing", text, remedy))
+    if given.facts.cuda.default.kind == "directory":
+        message = "%s is a directory, not a link, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
+        paths = (toolkit_names.LINK, toolkit_names.LINK)
+        remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths
+        refusals.append(Refusal("cuda_link_is_directory", message, remedy))
+    return refusals

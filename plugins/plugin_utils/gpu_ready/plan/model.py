@@ -1,0 +1,239 @@
+"""The records of a plan: what planners choose, the steps with their parameters, refusals and warnings."""
+
+from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
+
+from ....module_utils.gpu_ready.base.disruptions import NONE
+from ....module_utils.gpu_ready.base.records import Word
+from ....module_utils.gpu_ready.verify.expectation import EnginesChoice, RuntimeChoice, VerifyExpectation
+
+# ---- parameters of steps -------------------------------------------------------------------------------------------
+
+
+class PackageTarget(NamedTuple):
+    """A package to install; ``version`` as package managers match it, None for any."""
+
+    name: str
+    version: Optional[str] = None
+
+
+class PinRequest(NamedTuple):
+    """Preferences of apt for the packages of a repository."""
+
+    package: Union[str, List[str]]
+    pin: str
+    priority: int
+    path: str
+
+
+class RepositoryRequest(NamedTuple):
+    """A package repository to add. ``kind`` is deb or rpm; ``keyring`` and ``list`` are paths.
+
+    ``gpgcheck`` and ``repo_gpgcheck`` are of rpm; ``suites``, ``components`` and ``pin`` of deb.
+    ``adopted``: the host's own entry that is used (a file of apt, a section of dnf): only the pin or the key is added.
+    """
+
+    id: str
+    kind: str
+    url: str
+    key_url: str
+    fingerprint: Optional[str]
+    keyring: str
+    list: str
+    suites: Union[str, List[str]] = ""
+    components: Union[str, List[str]] = ""
+    pin: Optional[PinRequest] = None
+    key_sha256: Optional[str] = None
+    gpgcheck: bool = True
+    repo_gpgcheck: bool = False
+    adopted: Optional[str] = None
+
+    @property
+    def pinned_fingerprint(self) -> str:
+        return "".join((self.fingerprint or "").split()).upper()
+
+
+class ServingEntry(NamedTuple):
+    """An enabled entry of the host's own sources that serves a repository. ``name``: a section of dnf, or the path.
+
+    ``problem``: why it cannot be used, "" where it can. ``key_trusted``: dnf takes the pinned key from a file.
+    """
+
+    path: str
+    name: str
+    problem: str = ""
+    key_trusted: bool = True
+
+
+class RepositoryParams(NamedTuple):
+    """``components`` of the distribution's archive and ``enable``, sections of its .repo files, are switched on."""
+
+    repositories: List[RepositoryRequest] = []
+    components: Optional[List[str]] = None
+    enable: Optional[List[str]] = None
+
+
+class FileDiff(NamedTuple):
+    """What --diff shows of a file."""
+
+    path: str
+    before: Optional[str]
+    after: Optional[str]
+
+
+class NoParams(NamedTuple):
+    """A step without parameters."""
+
+
+# ---- choices -------------------------------------------------------------------------------------------------------
+
+
+class InstallerFile(NamedTuple):
+    """A .run installer. ``version`` is None where it is unknown; ``source``: a URL or a path on the control node."""
+
+    version: Optional[str]
+    source: str
+    sha256: Word = ""
+    sha256_url: str = ""
+
+
+class DriverChoice(NamedTuple):
+    """The driver that a host gets. ``kind`` of kernel modules: dkms or precompiled. ``cuda``: newest that it supports.
+
+    ``version`` is None where every version of the branch will do. ``satisfied``: it is installed completely.
+    ``detected``: packages that the source's own detector may name. ``exact``: requested versions of packages by name.
+    ``extends``: the installed driver stays, and only packages that are missing beside it are added in its version.
+    """
+
+    source: str
+    kind: Optional[str]
+    branch: Optional[int]
+    flavour: Optional[str]
+    version: Optional[str]
+    profile: Optional[str]
+    packages: List[str]
+    modules: List[str]
+    satisfied: bool = False
+    why: str = ""
+    stream: Optional[str] = None
+    cuda: Optional[str] = None
+    runfile: Optional[InstallerFile] = None
+    detected: Optional[List[str]] = None
+    exact: Optional[Dict[str, str]] = None
+    extends: bool = False
+
+
+class ActivationChoice(NamedTuple):
+    """``action``: load, reload, reboot, none (left to the operator), or None where nothing has to be done."""
+
+    action: Optional[str]
+
+
+class ServicesChoice(NamedTuple):
+    """The packages of the driver's services that a step installs or starts; whether persistence mode must be on."""
+
+    fabricmanager: Optional[str] = None
+    imex: Optional[str] = None
+    persistenced: Optional[str] = None
+    persistence: bool = False
+
+
+class ToolkitChoice(NamedTuple):
+    """A CUDA toolkit and its directory."""
+
+    version: str
+    path: str
+
+
+class CudaChoice(NamedTuple):
+    """The toolkits that a host has when the plan is done."""
+
+    source: str
+    toolkits: List[ToolkitChoice] = []
+    default: Optional[str] = None
+
+
+class CudnnChoice(NamedTuple):
+    """``versions``: of cuDNN by the version of the toolkit."""
+
+    source: str
+    versions: Dict[str, str] = {}
+
+
+class Choices(NamedTuple):
+    """What the planners chose so far, in the order in which they run. ``parameters``: of the module, as requested."""
+
+    driver: Optional[DriverChoice] = None
+    activation: Optional[ActivationChoice] = None
+    services: Optional[ServicesChoice] = None
+    cuda: Optional[CudaChoice] = None
+    cudnn: Optional[CudnnChoice] = None
+    runtime: Optional[RuntimeChoice] = None
+    engines: Optional[EnginesChoice] = None
+    parameters: Dict[str, str] = {}
+
+
+class VerifyParams(NamedTuple):
+    """``digest``: of the desired state."""
+
+    expect: VerifyExpectation
+    digest: str
+
+
+# ---- decisions -----------------------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """One thing to do. ``id`` is ``<role>.<task file>``, ``params`` one of the records whose names end in Params.
+
+    ``verify_after``: the verification has to follow; a step without it changes no GPU and no container.
+    """
+
+    id: str
+    why: str
+    disruption: str = NONE
+    params: NamedTuple = NoParams()
+    diff: Sequence[FileDiff] = ()
+    verify_after: bool = True
+
+    @property
+    def role(self) -> str:
+        return self.id.partition(".")[0]
+
+    @property
+    def action(self) -> str:
+        return self.id.partition(".")[2]
+
+
+class Refusal(NamedTuple):
+    """Why nothing may be done on this host, and what to do about it."""
+
+    code: Word
+    message: str
+    remedy: str
+
+
+class Notice(NamedTuple):
+    """What the operator should know although it stops nothing."""
+
+    code: Word
+    message: str
+    remedy: str
+
+
+C_co = TypeVar("C_co", covariant=True)
+
+
+class Decision(Generic[C_co]):
+    """What one planner decided: its choice for later planners, and what follows from it."""
+
+    def __init__(
+        self,
+        choice: Optional[C_co] = None,
+        steps: Sequence[Step] = (),
+        refusals: Sequence[Refusal] = (),
+        warnings: Sequence[Notice] = (),
+    ) -> None:
+        self.choice = choice
+        self.steps = list(steps)
+        self.refusals = list(refusals)
+        self.warnings = list(warnings)

@@ -54,12 +54,10 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 gc.disable()  # the process ends before there is much to collect
 compile_once()
 
-from ..module_utils.gpu_ready.answers.node import CollectedCapture
 from ..module_utils.gpu_ready.base import records, secret_values
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.base.recording import RecordingHost
-from ..module_utils.gpu_ready.facts import collect, model
-from ..module_utils.gpu_ready.facts.probes import Probes
+from ..module_utils.gpu_ready.facts.collected import CollectedCapture, collect_answer
 
 ANSWER = CollectedCapture
 ARGUMENT_SPEC = {"probes": {"type": "dict", "required": True}}
@@ -67,7 +65,7 @@ ARGUMENT_SPEC = {"probes": {"type": "dict", "required": True}}
 
 def run(host, params, check):
     recording = RecordingHost()
-    facts = model.to_json(collect.collect(recording, records.from_json(Probes, params["probes"])))
+    facts = collect_answer(recording, params["probes"]).facts
     return CollectedCapture(secret_values.mask_texts(facts), records.to_json(recording.raw))
 
 

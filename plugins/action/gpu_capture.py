@@ -16,9 +16,9 @@ from typing import Any
 
 from ansible.release import __version__ as core
 
-from ..module_utils.gpu_ready.answers.node import CollectedCapture
 from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.facts.collected import CollectedCapture
 from ..plugin_utils import answers
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.explain import captures

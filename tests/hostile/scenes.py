@@ -359,7 +359,11 @@ def audit(form: str) -> Scene:
 
 def capture() -> Scene:
     """Return capture.yml, of which the tests of captures read the files."""
-    answer = {"changed": False, "facts": model.to_json(bare(T4)), "raw": {"files": {}, "programs": [], "cut": {}}}
+    answer = {
+        "changed": False,
+        "facts": model.to_json(as_collected(bare(T4))),
+        "raw": {"files": {}, "programs": [], "cut": {}},
+    }
     given = {"gpu_capture_directory": "reports/captures"}
     answers = {**plain_answers(), "gpu_capture": answer}
     return Scene("capture", "playbooks/capture.yml", given, answers, ("gpu_capture",), facts=True)

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.gpu_ready.nodes.plugins.modules import gpu_capture as capture_module
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.base.recording import LONGEST, MOST, RecordingHost
+from plugins.module_utils.gpu_ready.base.secret_values import mask_text, mask_texts
+from plugins.plugin_utils.gpu_ready.completion.complete import collect_facts, complete
+from plugins.plugin_utils.gpu_ready.completion.probes import probes_json
+from plugins.plugin_utils.gpu_ready.explain import captures, fleet_plans
+from plugins.module_utils.gpu_ready.facts import model
+from plugins.module_utils.gpu_ready.facts.collected import collect_answer
+from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
+from plugins.plugin_utils.gpu_ready.plan import compose
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,13 +56,12 @@ def recording(host: RecordedHost) -> Recording:
     return made
 
 
-def captured(host: RecordedHost) -> Any:
-    """What the module answers on this host, as JSON."""
-    answer = capture_module.run.__globals__
+def captured(host: RecordedHost) -> tuple[Facts, dict[str, Any]]:
+    """The facts and texts of a capture of this host, through JSON."""
     made = recording(host)
-    facts = answer["model"].to_json(collect.collect(made, make_probes()))
-    texts = answer["secret_values"].mask_texts(facts)
-    return json.loads(json.dumps({"facts": texts, "raw": answer["records"].to_json(made.raw)}))
+    answer = collect_answer(made, probes_json())
+    facts, raw = json.loads(json.dumps([mask_texts(answer.facts), records.to_json(made.raw)]))
+    return complete(model.from_json(facts)), raw
 
 
 def through_a_file(directory: Path, facts: Facts) -> Facts:
@@ -67,16 +77,16 @@ def plans(facts: Facts, **requested: Any) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", PASTS)
 def test_the_plan_from_a_capture_is_the_plan_of_the_host(name: str, tmp_path: Path) -> None:
     past = PASTS[name]
-    facts = complete.collect_facts(past_hosts.recorded(past))
-    answer = captured(past_hosts.recorded(past))
-    read = through_a_file(tmp_path, complete.complete(model.from_json(answer["facts"])))
+    facts = collect_facts(past_hosts.recorded(past))
+    found, raw = captured(past_hosts.recorded(past))
+    read = through_a_file(tmp_path, found)
     for request in ({}, *past.requests):
         assert plans(read, **request) == plans(facts, **request)
         settings, refusals = parse_settings(request)
         assert not refusals
         assert fleet_plans.plan_of(read, dict(request)) == compose.plan(facts, settings)
     assert read == facts
-    assert any("os-release" in path for path in answer["raw"]["files"])
+    assert any("os-release" in path for path in raw["files"])
 
 
 @given(HOSTS, REQUESTS)
@@ -124,11 +134,10 @@ def test_a_capture_has_no_secret(past: str, files: Mapping[str, str], tmp_path: 
     host = past_hosts.recorded(PASTS[past])
     host.files.update(files)
     host.files["/usr/bin/dockerd"] = host.files["/usr/bin/containerd"] = ""
-    plain = complete.collect_facts(host)
+    plain = collect_facts(host)
     assert SECRET in json.dumps(model.to_json(plain))
-    answer = captured(host)
-    facts = complete.complete(model.from_json(answer["facts"]))
-    path = captures.write(str(tmp_path), HEADER, facts, answer["raw"])
+    facts, raw = captured(host)
+    path = captures.write(str(tmp_path), HEADER, facts, raw)
     text = Path(path).read_text()
     assert SECRET not in text and "me:***" not in text
     assert "/etc/docker/daemon.json" in text and "sources" in text

@@ -1,14 +1,6 @@
-"""What gpu_node_facts answers."""
+"""What tasks with gpu_node_facts and gpu_capture answer."""
 
 from typing import Dict, NamedTuple
-
-
-class CollectedCapture(NamedTuple):
-    """What gpu_capture collects: facts.model.Facts as JSON, and base.recording.RawAnswers, both without secrets."""
-
-    facts: Dict[str, object]
-    raw: Dict[str, object]
-    changed: bool = False
 
 
 class CaptureAnswer(NamedTuple):

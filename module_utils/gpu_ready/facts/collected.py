@@ -1,4 +1,4 @@
-"""What a host answers to the modules that collect facts: gpu_node_facts, gpu_node_plan, gpu_audit."""
+"""What a host answers to the modules that collect facts: gpu_node_facts, gpu_node_plan, gpu_audit, gpu_capture."""
 
 import time
 from typing import Dict, NamedTuple
@@ -17,6 +17,14 @@ class CollectedFacts(NamedTuple):
     facts: Dict[str, object]
     lease: Word
     time: int
+    changed: bool = False
+
+
+class CollectedCapture(NamedTuple):
+    """What gpu_capture collects: the facts, and base.recording.RawAnswers as JSON, both without secrets."""
+
+    facts: Dict[str, object]
+    raw: Dict[str, object]
     changed: bool = False
 
 

@@ -9,28 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from plugins.module_utils.gpu_ready.base import records
 from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.base.recording import LONGEST, MOST, RecordingHost
 from plugins.module_utils.gpu_ready.base.secret_values import mask_text, mask_texts
-from plugins.plugin_utils.gpu_ready.completion.complete import collect_facts, complete
-from plugins.plugin_utils.gpu_ready.completion.probes import probes_json
-from plugins.plugin_utils.gpu_ready.explain import captures, fleet_plans
 from plugins.module_utils.gpu_ready.facts import model
 from plugins.module_utils.gpu_ready.facts.collected import collect_answer
 from plugins.module_utils.gpu_ready.facts.model import Facts
-from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
-from plugins.plugin_utils.gpu_ready.plan import compose
-from hypothesis import given
-from hypothesis import strategies as st
-
-from plugins.module_utils.gpu_ready.base.host import Result
-from plugins.module_utils.gpu_ready.base.recording import LONGEST, MOST, RecordingHost
-from plugins.module_utils.gpu_ready.base.secret_values import mask_text
-from plugins.module_utils.gpu_ready.facts import collect, model
-from plugins.module_utils.gpu_ready.facts.model import Facts
-from plugins.plugin_utils.gpu_ready.completion import complete
-from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.completion.complete import collect_facts, complete
+from plugins.plugin_utils.gpu_ready.completion.probes import probes_json
 from plugins.plugin_utils.gpu_ready.explain import captures, fleet_plans
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
-
 from tests.unit.goldens import decide
 from tests.unit.hosts import P40, T4, bare, carried_out, having
 from tools import compile_catalog

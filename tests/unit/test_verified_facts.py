@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources, expand
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.files import read
 from tests.unit.goldens import decide
 from tests.unit.hosts import P40, T4, bare, carried_out, having
-from tools import compile_catalog
 
 ROOT = Path(__file__).resolve().parents[2]
 FIELDS = ("branches", "packages", "imex", "toolkits")
@@ -25,10 +25,10 @@ def warnings(host: Any, **given: Any) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none(distro: str) -> None:
-    data = compile_catalog.load(ROOT / f"catalog/distros/{distro}.yml")
-    branches = compile_catalog.load(ROOT / "catalog/branches.yml")
-    toolkits = list(compile_catalog.load(ROOT / "catalog/cuda.yml")["toolkits"])
-    source = compile_catalog.with_lists(data, branches, toolkits)["driver_sources"]["cuda_repo"]
+    data = read(f"distros/{distro}.yml")
+    branches = read("branches.yml")
+    toolkits = list(read("cuda.yml")["toolkits"])
+    source = expand.with_lists(data, branches, toolkits)["driver_sources"]["cuda_repo"]
     present = {field for field in FIELDS if source.get(field)}
     named = [name.split() for name in source["verified"]]
     assert {field for field, *values in named if not values} == present
@@ -50,17 +50,17 @@ def test_limits_are_the_published_branches_within_them() -> None:
         (["ubuntu >=590"], [595, 615]),
     ]:
         source: dict[str, Any] = {"branches": listed, "precompiled": {"branches": listed}}
-        compile_catalog.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
+        expand.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
         assert source["branches"] == source["precompiled"]["branches"] == expected
     source = {"branches": {580: {"packages": {}}, ">=595": {}}}
-    compile_catalog.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
+    expand.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
     assert source == {"branches": {580: {"packages": {}}, 595: {}, 615: {}}}
 
 
 def test_limits_of_toolkits_are_those_from_one_on() -> None:
     known = ["11.8", "12.9", "13.0", "13.10"]
     source = {"toolkits": ["11.8", ">=13.0"]}
-    compile_catalog.with_lists({"driver_sources": {"cuda_repo": source}}, {}, known)
+    expand.with_lists({"driver_sources": {"cuda_repo": source}}, {}, known)
     assert source["toolkits"] == ["11.8", "13.0", "13.10"]
 
 
@@ -76,7 +76,7 @@ def test_values_take_precedence_over_their_field() -> None:
             "imex": False,
         },
     }
-    assert compile_catalog.unverified(source) == {"branches": [590], "toolkits": ["13.0"], "imex": True}
+    assert expand.unverified(source) == {"branches": [590], "toolkits": ["13.0"], "imex": True}
 
 
 def test_sources_do_not_travel_to_hosts() -> None:

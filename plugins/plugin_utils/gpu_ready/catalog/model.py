@@ -1,6 +1,6 @@
 """The catalog: what is known about GPUs, drivers, CUDA, cuDNN, distributions and repositories (data: catalog/*.yml)."""
 
-import binascii
+import functools
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -77,29 +77,18 @@ class Cudnn(NamedTuple):
     archives: Dict[Tuple[str, str], Dict[str, Optional[str]]]
 
 
-_gpus: Dict[str, Gpu] = {}
-
-
+@functools.cache
 def gpus() -> Dict[str, Gpu]:
-    """Return every GPU by device id (four small letters)."""
-    if not _gpus:
-        found: Dict[str, Gpu] = {}
-        head: List[str] = []
-        number = 0
-        for line in catalog_data.GPUS.strip().splitlines():
-            if line.startswith("="):
-                head = line[1:].split("|")
-                first, last = (int(value) if value else None for value in head[1:3])
-                flavours = tuple(head[3].split(","))
-                number = 0
-            else:
-                step, _, name = line.partition(" ")
-                number += int(step, 16)
-                device = "%04x" % number
-                name = name or "GPU of before 2007"
-                found[device] = Gpu(device, name, head[0], last, first, flavours, head[4] or None, not head[5])
-        _gpus.update(found)
-    return _gpus
+    """Return every GPU by device id (four small letters), without the names of those that no known branch drives."""
+    oldest = min(catalog_data.BRANCHES)
+    found: Dict[str, Gpu] = {}
+    for group in catalog_data.GPU_GROUPS:
+        last, compute, flavours = group["last_branch"], group["compute"], tuple(group["flavours"])
+        first, architecture, verified = group["first_branch"], group["architecture"], bool(group["verified"])
+        for device, name in sorted(group["ids"].items()):
+            known = name if last is None or last >= oldest else "GPU of before 2007"
+            found[device] = Gpu(device, known, architecture, last, first, flavours, compute, verified)
+    return found
 
 
 def gpu(device_id: str) -> Optional[Gpu]:
@@ -157,8 +146,7 @@ def cuda_installers() -> List[CudaInstaller]:
     for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
         words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
         form = data["file" if entry.get("driver") else "file_without_driver"]
-        sha256 = binascii.hexlify(binascii.a2b_base64(entry.get("sha256") or "")).decode("ascii")
-        found.append(CudaInstaller(release, form.format(**words), sha256, data["md5"].format(**words)))
+        found.append(CudaInstaller(release, form.format(**words), entry.get("sha256", ""), data["md5"].format(**words)))
     return found
 
 

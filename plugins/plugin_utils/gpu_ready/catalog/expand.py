@@ -1,0 +1,86 @@
+"""Writes out what the files of the catalog abbreviate. Pure functions over their data."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ....module_utils.gpu_ready.base import versions
+
+
+def unverified(source: dict[str, Any]) -> dict[str, Any]:
+    """Return what no public source confirms of a driver source: by field the values of a list, or True."""
+    confirmed: dict[str, dict[str, bool]] = {}
+    for name, text in (source.get("verified") or {}).items():
+        field, *values = name.split()
+        confirmed.setdefault(field, {}).update(dict.fromkeys(values or [""], bool(text)))
+    found: dict[str, Any] = {}
+    for field, by_value in confirmed.items():
+        listed = source.get(field) if field in ("branches", "toolkits") else None
+        doubtful = [one for one in listed or [] if not by_value.get(str(one), by_value[""])]
+        if doubtful or (listed is None and not by_value[""]):
+            found[field] = doubtful or True
+    return found
+
+
+def with_lists(data: dict[str, Any], branches: dict[str, Any], toolkits: list[str]) -> dict[str, Any]:
+    """Return a distribution whose driver sources list each branch and toolkit, instead of limits such as ``>=580``."""
+    for source in data["driver_sources"].values():
+        if "toolkits" in source:
+            source["toolkits"] = [one for item in source["toolkits"] for one in toolkit_versions(item, toolkits)]
+        for entry in (source, source.get("precompiled") or {}):
+            listed = entry.get("branches")
+            if isinstance(listed, dict):
+                entry["branches"] = {
+                    number: own for item, own in listed.items() for number in branch_numbers(item, branches)
+                }
+            elif listed:
+                entry["branches"] = [number for item in listed for number in branch_numbers(item, branches)]
+    return data
+
+
+def branch_numbers(item: int | str, branches: dict[str, Any]) -> list[int]:
+    """Return the branches that an entry of a list means, by the rule in branches.yml."""
+    if isinstance(item, int):
+        return [item]
+    archive, _, limits = item.rpartition(" ")
+    carried = branches["archives"][archive] if archive else published_branches(branches)
+    return [number for number in carried if versions.is_branch_within(number, limits)]
+
+
+def toolkit_versions(item: str, known: list[str]) -> list[str]:
+    """Return the toolkits that an entry of a list means: one, or all known ones from one on."""
+    if not item.startswith(">="):
+        return [item]
+    return [one for one in known if versions.compare(one, item) >= 0]
+
+
+def published_branches(branches: dict[str, Any]) -> list[int]:
+    """Return the branches with a known point release, ascending."""
+    return sorted(number for number, entry in branches["branches"].items() if "." in entry["newest"])
+
+
+def expand_distribution(data: dict[str, Any], branches: dict[str, Any], toolkits: list[str]) -> dict[str, Any]:
+    """Return a distribution without texts: of what no source confirms, and of absent flavours, the values stay.
+
+    ``branches``: the data of branches.yml, ``toolkits``: the versions of cuda.yml, ascending.
+    """
+    data = with_lists(data, branches, toolkits)
+    sources = data["driver_sources"]
+    sources["runfile"] = branches["runfile"] | sources["runfile"]
+    for source in data["driver_sources"].values():
+        doubtful = unverified(source)
+        source.pop("verified", None)
+        if doubtful:
+            source["unverified"] = doubtful
+        for entry in (source, source.get("precompiled") or {}):
+            reasons = (entry.pop("absent", None) or {}).items()
+            limits = {flavour: list(why) for flavour, why in reasons if isinstance(why, dict)}
+            if limits:
+                entry["absent"] = limits
+    return data
+
+
+def expand_families(data: dict[str, Any], distros: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the families, with the code names of the distributions."""
+    known = [one for one in distros if "codename" in one]
+    own = {one["codename"]: f"{one['ids'][0]} {one['versions'][0]} ({one['codename']})" for one in known}
+    return data | {"bases": data["bases"] | own}

@@ -134,7 +134,7 @@ class ActionModule(CollectingAction):
         return self.ask_facts(tmp, task_vars)
 
     def compute(self, facts: Any) -> dict[str, Any]:
-        """Return the plan and what goes with it."""
+        """Return the plan and what belongs to it."""
         assert self.collected
         check, drains, part = bool(self._task.check_mode), self.given["drains"], self.given["part"]
         plan = decide.plan_json(facts, self.settings, drains, part, check, self.collected["time"])

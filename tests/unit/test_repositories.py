@@ -113,10 +113,10 @@ def test_shipped_keys_are_those_that_the_catalog_pins() -> None:
 
 def test_the_control_node_gives_the_shipped_keys_of_the_repositories_that_a_task_names() -> None:
     plugin = gpu_host_module.ActionModule.__new__(gpu_host_module.ActionModule)
-    wanted = [{"id": "docker", "fingerprint": DOCKER}, {"id": "other", "fingerprint": FINGERPRINT}, {"id": "none"}]
-    plugin._task = SimpleNamespace(action="gpu_ready.nodes.gpu_repository", args={"repositories": wanted})
+    named = [{"id": "docker", "fingerprint": DOCKER}, {"id": "other", "fingerprint": FINGERPRINT}, {"id": "none"}]
+    plugin._task = SimpleNamespace(action="gpu_ready.nodes.gpu_repository", args={"repositories": named})
     given = plugin.module_arguments()
-    assert given == {"repositories": wanted, "keys": {DOCKER: read_keys()[DOCKER]}}
+    assert given == {"repositories": named, "keys": {DOCKER: read_keys()[DOCKER]}}
     plugin._task = SimpleNamespace(action="gpu_ready.nodes.gpu_packages", args={})
     assert plugin.module_arguments() is None
 

@@ -93,7 +93,7 @@ def test_a_requirement_on_a_cuda_that_nobody_knows_is_not_judged() -> None:
     assert requirement.check({"NVIDIA_REQUIRE_CUDA": "cuda>=99.0"}, "9999.1", None, "toolkit")[0].ok is not False
 
 
-def test_the_control_node_tells_the_cuda_of_every_branch() -> None:
+def test_the_probes_have_the_cuda_of_every_branch() -> None:
     assert make_probes().cuda == {str(branch.number): branch.cuda for branch in catalog.branches()}
 
 

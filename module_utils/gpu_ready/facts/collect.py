@@ -13,7 +13,7 @@ from .probes import Probes
 
 
 def collect(host: Host, probes: Probes) -> Facts:
-    """Return the facts of a host as it can tell them; completion/complete.py adds what the catalog says."""
+    """Return the facts of a host as it knows them; completion/complete.py adds what the catalog says."""
     release = os_release.read_text(host)
     system = base.collect(host, os_release.parse_release(os_release.parse_values(release)), probes.managed)
     packages, apt, yum = collect_packages(host, system)

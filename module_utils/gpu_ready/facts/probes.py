@@ -1,4 +1,4 @@
-"""What the control node tells a host to look for: it knows the catalog, and hosts do not."""
+"""What a host looks for, as the control node asks it to: that one knows the catalog, and hosts do not."""
 
 import re
 from typing import Dict, Iterable, List, NamedTuple

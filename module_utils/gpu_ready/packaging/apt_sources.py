@@ -8,9 +8,9 @@ from .locations import url_location
 
 MAIN_FILE = "/etc/apt/sources.list"
 DIRECTORY = "/etc/apt/sources.list.d"
-# What tells the archive of a Debian or Ubuntu release from other archives with the same suites and components, on any
-# mirror: the name of its keyring, or the end of the path. Personal archives and the like have the path and the suites
-# of Ubuntu's own.
+# What distinguishes the archive of a Debian or Ubuntu release from other archives with the same suites and components,
+# on any mirror: the name of its keyring, or the end of the path. Personal archives and the like have the path and the
+# suites of Ubuntu's own.
 ARCHIVE_SUITES = ("stable", "oldstable")
 ARCHIVE_KEYRINGS = ("debian-archive", "ubuntu-archive")
 ARCHIVE_PATH = r"/(debian[^/]*|ubuntu(-ports)?)/?$"

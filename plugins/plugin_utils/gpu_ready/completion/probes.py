@@ -1,4 +1,4 @@
-"""What the control node tells hosts to look for, by the catalog."""
+"""What hosts look for, by the catalog."""
 
 from typing import Dict
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 Attack = dict[str, Any]
 DEEP = 100_000
 BEYOND_64_BITS = 10**30
+ROLLOUT = {"phase": "done", "time": 1, "to": "595.91.07", "touched": True, "reason": ""}
 
 
 class Targets(NamedTuple):
@@ -26,6 +27,7 @@ class Targets(NamedTuple):
 
 
 Change = Callable[[Any, Targets], Any]
+Text = Callable[[str, Targets], str]
 
 
 def change_strings(value: Any, change: Callable[[str], Any], keys: bool = False) -> Any:
@@ -64,50 +66,32 @@ def merged(value: Mapping[str, Any]) -> Attack:
     return {"do": "merge", "value": dict(value)}
 
 
-# ---- texts in the place of honest ones --------------------------------------------------------------------------------
+def failed_with(bad: str) -> Attack:
+    """Return a failure whose message, output and exception are a text."""
+    texts = ("msg", "module_stderr", "module_stdout", "exception", "stderr", "stdout")
+    more = {"failed": True, "rc": 3, "cmd": [bad], "warnings": [bad], "diff": {"before": bad, "after": bad}}
+    return answered({**dict.fromkeys(texts, bad), **more})
 
 
-def escapes(honest: Any, at: Targets) -> Attack:
-    """C0, C1 and OSC 52 after every text: the title, the clipboard and the screen of whoever reads it."""
-    bad = f"\x1b]0;{at.mark}\x07\x1b[2J\x1b]52;c;{at.mark}\x07\x9b31m{at.mark}\x9d0;{at.mark}\x9c\x85\x7f\x00\r\b{at.mark}"
-    return answered({**change_strings(honest, lambda text: text + bad), f"key{bad}": bad})
-
-
-def failed_with_escapes(honest: Any, at: Targets) -> Attack:
-    """A failure whose message, output and exception have them."""
-    bad = f"\x1b]0;{at.mark}\x07\x1b[2J\x9b31m{at.mark}\r{at.mark}"
-    found = {
-        "failed": True,
-        "msg": bad,
-        "module_stderr": bad,
-        "module_stdout": bad,
-        "exception": bad,
-        "rc": 3,
-        "cmd": [bad],
-    }
-    return answered({**found, "stderr": bad, "stdout": bad, "warnings": [bad], "diff": {"before": bad, "after": bad}})
-
-
-def warns_with_escapes(honest: Any, at: Targets) -> Attack:
-    """A good answer with warnings and deprecations that have them."""
-    bad = f"\x1b]0;{at.mark}\x07\x9b31m{at.mark}"
+def warned_with(bad: str) -> Attack:
+    """Return a good answer with warnings and deprecations of a text."""
     notes = [{"msg": bad, "version": bad, "date": bad, "collection_name": bad}, bad]
     return merged({"warnings": [bad, f"{{{{ {bad} }}}}"], "deprecations": notes})
 
 
-def direction(honest: Any, at: Targets) -> Attack:
-    """Unicode that reorders or hides text."""
-    return answered(change_strings(honest, lambda text: f"{text}\u202e{at.mark}\u2066\u200b\ufeff\U000e0041"))
+def keys_with(honest: Any, text: str) -> Attack:
+    """Return an attack that puts a text after every text, and adds a key of it."""
+    return answered({**change_strings(honest, lambda one: one + text), f"key{text}": text})
 
 
-def templates(honest: Any, at: Targets) -> Attack:
-    """Jinja after every text and in keys."""
-    return answered({**change_strings(honest, lambda text: text + jinja(at)), jinja(at): jinja(at)})
+def escaped(at: Targets) -> str:
+    """Return what changes the title, the clipboard and the colours of a terminal, with C0 and C1."""
+    return f"\x1b]0;{at.mark}\x07\x1b[2J\x1b]52;c;{at.mark}\x07\x9b31m{at.mark}\x9d0;{at.mark}\x9c"
 
 
-def only_templates(honest: Any, at: Targets) -> Attack:
-    """Jinja in place of every text."""
-    return answered(change_strings(honest, lambda _: only_jinja(at)))
+def not_a_number(value: Any) -> float:
+    """Return NaN in place of a text, else infinity."""
+    return float("nan") if isinstance(value, str) else float("inf")
 
 
 def tagged_templates(honest: Any, at: Targets) -> Attack:
@@ -131,143 +115,11 @@ def jinja(at: Targets) -> str:
     return only_jinja(at) + (statement + other).replace("FILE", str(at.ran))
 
 
-def formulas(honest: Any, at: Targets) -> Attack:
-    """Live formulas of spreadsheets before every text."""
-    return answered(change_strings(honest, lambda text: f"=cmd|'/C {at.mark}'!A0{text}"))
-
-
 def other_formulas(honest: Any, at: Targets) -> Attack:
     """The other first characters of formulas, also behind a comma, a quote and an end of line."""
     texts = iter([f"{first}SUM({at.mark})" for first in "@+-\t\r\n"] * 10_000)
     quoted = f'",\n=HYPERLINK("{at.mark}")'
     return answered(change_strings(honest, lambda text: next(texts) + quoted))
-
-
-def markup(honest: Any, at: Targets) -> Attack:
-    """HTML and its ends after every text."""
-    return answered(
-        change_strings(
-            honest, lambda text: f"{text}</td></script><script>{at.mark}</script><img src=x onerror={at.mark}>"
-        )
-    )
-
-
-def absolute_paths(honest: Any, at: Targets) -> Attack:
-    """The operator's private key in place of every text."""
-    return answered(change_strings(honest, lambda _: str(at.key)))
-
-
-def climbing_paths(honest: Any, at: Targets) -> Attack:
-    """The same by `../`."""
-    return answered(change_strings(honest, lambda _: "../" * 24 + str(at.key).lstrip("/")))
-
-
-def task_files(honest: Any, at: Targets) -> Attack:
-    """A task file that the attacker wrote in place of every text."""
-    return answered(change_strings(honest, lambda _: str(at.tasks)))
-
-
-def options(honest: Any, at: Targets) -> Attack:
-    """Options of programs in place of every text."""
-    return answered(change_strings(honest, lambda _: f"--kubeconfig={at.kubeconfig}"))
-
-
-def commands(honest: Any, at: Targets) -> Attack:
-    """Shell after every text."""
-    return answered(
-        change_strings(honest, lambda text: f"{text}'\"; touch {at.ran}; $(touch {at.ran}) `touch {at.ran}` #")
-    )
-
-
-def other_hosts(honest: Any, at: Targets) -> Attack:
-    """Another host's name in place of every text."""
-    return answered(change_strings(honest, lambda _: at.victim))
-
-
-def control_node(honest: Any, at: Targets) -> Attack:
-    """The control node's name in place of every text."""
-    return answered(change_strings(honest, lambda _: "localhost"))
-
-
-# ---- another form -----------------------------------------------------------------------------------------------------
-
-
-def nothing(honest: Any, at: Targets) -> Attack:
-    """No byte."""
-    return printed("")
-
-
-def no_json(honest: Any, at: Targets) -> Attack:
-    """Text."""
-    return printed(f"{at.mark}: not JSON\n")
-
-
-def no_text(honest: Any, at: Targets) -> Attack:
-    """Bytes that are not UTF-8, in JSON."""
-    return printed(b'{"changed": false, "msg": "\xff\xfe\xed\xa0\x80", "plan": "\xc3\x28"}')
-
-
-def half_characters(honest: Any, at: Targets) -> Attack:
-    """Single surrogates, which JSON can spell and UTF-8 cannot."""
-    return printed(json.dumps(change_strings(honest, lambda text: text + "\ud800")))
-
-
-def no_mapping(honest: Any, at: Targets) -> Attack:
-    """A list."""
-    return answered([honest])
-
-
-def no_keys(honest: Any, at: Targets) -> Attack:
-    """A mapping without keys."""
-    return answered({})
-
-
-def nulls(honest: Any, at: Targets) -> Attack:
-    """Null in place of every value at the top."""
-    return answered(dict.fromkeys(honest))
-
-
-def lists(honest: Any, at: Targets) -> Attack:
-    """Mappings and texts where something else is expected."""
-    return answered(change_leaves(honest, lambda value: [value, {"a": at.mark}]))
-
-
-def texts(honest: Any, at: Targets) -> Attack:
-    """A text in place of every value at the top."""
-    return answered(dict.fromkeys(honest, at.mark))
-
-
-def numbers(honest: Any, at: Targets) -> Attack:
-    """Numbers beyond 64 bits in place of every value that is not a mapping or a list."""
-    return answered(change_leaves(honest, lambda _: BEYOND_64_BITS))
-
-
-def no_numbers(honest: Any, at: Targets) -> Attack:
-    """NaN and Infinity."""
-    return answered(change_leaves(honest, lambda value: float("nan") if isinstance(value, str) else float("inf")))
-
-
-def deep(honest: Any, at: Targets) -> Attack:
-    """Lists in lists, deeper than any stack."""
-    return printed('{"changed": false, "plan": ' + "[" * DEEP + "]" * DEEP + "}")
-
-
-def deep_enough(honest: Any, at: Targets) -> Attack:
-    """Lists in lists, less deep than the limit of Python's own reader."""
-    return answered({**honest, "warnings": [], "deep": json.loads("[" * 400 + "]" * 400)})
-
-
-def flood(honest: Any, at: Targets) -> Attack:
-    """A text of 200 MiB."""
-    return {"do": "flood", "value": 200 * 1024 * 1024}
-
-
-def silence(honest: Any, at: Targets) -> Attack:
-    """No answer, for ever."""
-    return {"do": "sleep"}
-
-
-# ---- keys that Ansible knows ------------------------------------------------------------------------------------------
 
 
 def facts(honest: Any, at: Targets) -> Attack:
@@ -329,19 +181,6 @@ def wrong_results_of_ansible(honest: Any, at: Targets) -> Attack:
     return merged({**dict.fromkeys(names, 7), "attempts": "x", "finished": {}, "start": 1, "ansible_job_id": "../../x"})
 
 
-def unreachable(honest: Any, at: Targets) -> Attack:
-    """An answer that says there was none."""
-    return merged({"unreachable": True, "msg": at.mark})
-
-
-def skipped(honest: Any, at: Targets) -> Attack:
-    """An answer that says that the task was skipped."""
-    return answered({"skipped": True, "changed": False, "skip_reason": at.mark})
-
-
-# ---- one module's own -------------------------------------------------------------------------------------------------
-
-
 def of_facts(honest: Any, **changes: Any) -> Attack:
     """Return an attack that replaces parts of the facts; of those that are mappings, only the given keys."""
     found = copy.deepcopy(honest)
@@ -372,16 +211,6 @@ def steal_by_facts(honest: Any, at: Targets) -> Attack:
     )
 
 
-def a_plan(honest: Any, at: Targets) -> Attack:
-    """A plan of the host's own in place of its facts, which installs the operator's private key."""
-    return answered({"changed": False, "lease": "", **stolen_plan(at)})
-
-
-def a_plan_beside_facts(honest: Any, at: Targets) -> Attack:
-    """The same beside the facts of an honest host."""
-    return merged(stolen_plan(at))
-
-
 def stolen_plan(at: Targets) -> dict[str, Any]:
     """Return a plan that installs the operator's private key."""
     runfile = {"version": "580.95.05", "source": str(at.key), "sha256": "", "sha256_url": "", "flavour": "open"}
@@ -406,11 +235,6 @@ def stolen_plan(at: Targets) -> dict[str, Any]:
         "refusal": "",
         "upgrade": {"state": "current", "installer": {"source": str(at.key), "version": "580.95.05"}},
     }
-
-
-def nothing_to_do(honest: Any, at: Targets) -> Attack:
-    """A number in place of the facts."""
-    return merged({"facts": 7})
 
 
 def no_system(honest: Any, at: Targets) -> Attack:
@@ -450,23 +274,6 @@ def many_parts(honest: Any, at: Targets) -> Attack:
     )
 
 
-def steal_by_check(honest: Any, at: Targets) -> Attack:
-    """Files that are missing on the host: the operator's private key."""
-    key = str(at.key)
-    return merged({"files": {key: "/tmp/x"}, "needs_file": True, "needs": ["12.9", key], "installers": [key]})
-
-
-def future_rollout(honest: Any, at: Targets) -> Attack:
-    """The journal of a rollout in the far future."""
-    journal = {"phase": "done", "time": 1, "to": "595.91.07", "rollout": 10**15, "touched": True, "reason": ""}
-    return of_facts(honest, upgrade=journal)
-
-
-def wrong_rollout(honest: Any, at: Targets) -> Attack:
-    """The journal of a rollout that has no number."""
-    return of_facts(honest, upgrade={"phase": [], "rollout": "abc", "time": {}, "to": []})
-
-
 def drained_elsewhere(honest: Any, at: Targets) -> Attack:
     """A drain journal that names the attacker's task file, other hosts and kubectl's options."""
     names = {
@@ -491,21 +298,64 @@ def foreign_labels(honest: Any, at: Targets) -> Attack:
     return merged({"labels": {**dict.fromkeys(names, at.mark), **many, "nvidia.com/gpu.product": node}})
 
 
-def waits_for_ever(honest: Any, at: Targets) -> Attack:
-    """A drain that never ends: always some seconds more."""
-    return merged({"done": False, "waiting": at.mark, "deadline": 9e15, "remaining_s": 10**9})
+def by_text(change: Text) -> Change:
+    """Return the attack that changes every text."""
+    return lambda honest, at: answered(change_strings(honest, lambda text: change(text, at)))
 
 
-GENERAL: tuple[Change, ...] = (
-    escapes, failed_with_escapes, warns_with_escapes, direction, templates, only_templates, tagged_templates, formulas,
-    other_formulas, markup, absolute_paths, climbing_paths, task_files, options, commands, other_hosts, control_node,
-    nothing, no_json, no_text, half_characters, no_mapping, no_keys, nulls, lists, texts, numbers, no_numbers, deep,
-    deep_enough, flood, silence, facts, results_of_ansible, wrong_results_of_ansible, unreachable, skipped,
-)  # fmt: skip
+TEXTS: dict[str, Text] = {
+    # Unicode that reorders or hides text
+    "direction": lambda text, at: f"{text}\u202e{at.mark}\u2066\u200b\ufeff\U000e0041",
+    "only_templates": lambda _, at: only_jinja(at),
+    "formulas": lambda text, at: f"=cmd|'/C {at.mark}'!A0{text}",
+    "markup": lambda text, at: f"{text}</td></script><script>{at.mark}</script><img src=x onerror={at.mark}>",
+    "absolute_paths": lambda _, at: str(at.key),
+    "climbing_paths": lambda _, at: "../" * 24 + str(at.key).lstrip("/"),
+    "task_files": lambda _, at: str(at.tasks),
+    "options": lambda _, at: f"--kubeconfig={at.kubeconfig}",
+    "commands": lambda text, at: f"{text}'\"; touch {at.ran}; $(touch {at.ran}) `touch {at.ran}` #",
+    "other_hosts": lambda _, at: at.victim,
+    "control_node": lambda _, at: "localhost",
+}
+"""What stands in the place of every text: programs, paths of the operator, names of other machines."""
+FORMS: dict[str, Change] = {
+    # C0, C1 and OSC 52: the title, the clipboard and the screen of whoever reads it
+    "escapes": lambda honest, at: keys_with(honest, escaped(at) + "\x85\x7f\x00\r\b" + at.mark),
+    "failed_with_escapes": lambda _, at: failed_with(f"{escaped(at)}\r{at.mark}"),
+    "warns_with_escapes": lambda _, at: warned_with(escaped(at)),
+    "templates": lambda honest, at: keys_with(honest, jinja(at)),
+    "tagged_templates": tagged_templates,
+    "other_formulas": other_formulas,
+    "nothing": lambda _, at: printed(""),
+    "no_json": lambda _, at: printed(f"{at.mark}: not JSON\n"),
+    "no_text": lambda _, at: printed(b'{"changed": false, "msg": "\xff\xfe\xed\xa0\x80", "plan": "\xc3\x28"}'),
+    # single surrogates, which JSON can spell and UTF-8 cannot
+    "half_characters": lambda honest, _: answered(change_strings(honest, lambda text: text + "\ud800")),
+    "no_mapping": lambda honest, _: answered([honest]),
+    "no_keys": lambda *_: answered({}),
+    "nulls": lambda honest, _: answered(dict.fromkeys(honest)),
+    "lists": lambda honest, at: answered(change_leaves(honest, lambda value: [value, {"a": at.mark}])),
+    "texts": lambda honest, at: answered(dict.fromkeys(honest, at.mark)),
+    "numbers": lambda honest, _: answered(change_leaves(honest, lambda _: BEYOND_64_BITS)),
+    "no_numbers": lambda honest, _: answered(change_leaves(honest, not_a_number)),
+    # deeper than any stack, and less deep than the limit of Python's own reader
+    "deep": lambda *_: printed('{"changed": false, "plan": ' + "[" * DEEP + "]" * DEEP + "}"),
+    "deep_enough": lambda honest, _: answered({**honest, "warnings": [], "deep": json.loads("[" * 400 + "]" * 400)}),
+    "flood": lambda *_: {"do": "flood", "value": 200 * 1024 * 1024},
+    "silence": lambda *_: {"do": "sleep"},
+    "facts": facts,
+    "results_of_ansible": results_of_ansible,
+    "wrong_results_of_ansible": wrong_results_of_ansible,
+    "unreachable": lambda _, at: merged({"unreachable": True, "msg": at.mark}),
+    "skipped": lambda _, at: answered({"skipped": True, "changed": False, "skip_reason": at.mark}),
+}
+"""Answers of another form, and with keys that Ansible knows."""
+GENERAL = {**FORMS, **{name: by_text(change) for name, change in TEXTS.items()}}
 """For every module."""
-FOR_ANSIBLE: tuple[Change, ...] = (
-    failed_with_escapes, warns_with_escapes, tagged_templates, nothing, no_json, no_text, half_characters, no_mapping,
-    nulls, deep, flood, silence, facts, results_of_ansible, wrong_results_of_ansible, unreachable, skipped,
+FOR_ANSIBLE = (
+    "failed_with_escapes", "warns_with_escapes", "tagged_templates", "nothing", "no_json", "no_text",
+    "half_characters", "no_mapping", "nulls", "deep", "flood", "silence", "facts", "results_of_ansible",
+    "wrong_results_of_ansible", "unreachable", "skipped",
 )  # fmt: skip
 """For modules whose answer no task uses: only Ansible itself and the output read it."""
 UNUSED = (
@@ -513,25 +363,49 @@ UNUSED = (
     "gpu_service_failure", "gpu_service", "file", "copy", "systemd_service", "gpu_monitoring", "gpu_driver_volume",
     "gpu_cdi_spec", "gpu_containerd_config", "gpu_revert", "gpu_dkms", "gpu_nvidia_detect", "gpu_cuda_toolkit_absent",
 )  # fmt: skip
-OWN: dict[str, tuple[Change, ...]] = {
-    "gpu_node_plan": (
-        steal_by_facts, a_plan, a_plan_beside_facts, nothing_to_do, no_system, endless_versions, many_parts,
-        future_rollout, wrong_rollout,
-    ),
-    "gpu_driver_runfile": (steal_by_check,),
-    "gpu_cuda_runfile": (steal_by_check,),
-    "gpu_upgrade_stage": (steal_by_check,),
-    "gpu_drain_journal": (drained_elsewhere,),
-    "gpu_kubernetes_labels": (foreign_labels,),
-    "gpu_drain_docker": (waits_for_ever,),
-    "gpu_drain_slurm": (waits_for_ever,),
-}  # fmt: skip
+CHECKED: dict[str, Change] = {
+    # files that are missing on the host: the operator's private key
+    "steal_by_check": lambda _, at: merged(
+        {
+            "files": {str(at.key): "/tmp/x"},
+            "needs_file": True,
+            "needs": ["12.9", str(at.key)],
+            "installers": [str(at.key)],
+        }
+    )
+}
+DRAINING: dict[str, Change] = {
+    "waits_for_ever": lambda _, at: merged({"done": False, "waiting": at.mark, "deadline": 9e15, "remaining_s": 10**9})
+}
+OWN: dict[str, dict[str, Change]] = {
+    "gpu_node_plan": {
+        "steal_by_facts": steal_by_facts,
+        "a_plan": lambda _, at: answered({"changed": False, "lease": "", **stolen_plan(at)}),
+        "a_plan_beside_facts": lambda _, at: merged(stolen_plan(at)),
+        "nothing_to_do": lambda *_: merged({"facts": 7}),
+        "no_system": no_system,
+        "endless_versions": endless_versions,
+        "many_parts": many_parts,
+        "future_rollout": lambda honest, _: of_facts(honest, upgrade={**ROLLOUT, "rollout": 10**15}),
+        "wrong_rollout": lambda honest, _: of_facts(
+            honest, upgrade={"phase": [], "rollout": "abc", "time": {}, "to": []}
+        ),
+    },
+    "gpu_driver_runfile": CHECKED,
+    "gpu_cuda_runfile": CHECKED,
+    "gpu_upgrade_stage": CHECKED,
+    "gpu_drain_journal": {"drained_elsewhere": drained_elsewhere},
+    "gpu_kubernetes_labels": {"foreign_labels": foreign_labels},
+    "gpu_drain_docker": DRAINING,
+    "gpu_drain_slurm": DRAINING,
+}
 """For one module."""
-RAW = (escapes, no_text, nothing, commands, flood, silence, templates)
+RAW = ("escapes", "no_text", "nothing", "commands", "flood", "silence", "templates")
 """For the output of a shell, which is no JSON."""
+ATTACKS = {**GENERAL, **{name: attack for own in OWN.values() for name, attack in own.items()}}
 
 
-def of_module(module: str) -> tuple[Change, ...]:
-    """Return the attacks of a module."""
+def of_module(module: str) -> tuple[str, ...]:
+    """Return the names of the attacks on a module."""
     general = RAW if module == "raw" else FOR_ANSIBLE if module in UNUSED else GENERAL
     return (*general, *OWN.get(module, ()))

@@ -54,12 +54,12 @@ class Cell(NamedTuple):
 
     scene: Scene
     module: str
-    attack: attacks.Change
+    attack: str
 
     @property
     def name(self) -> str:
         """Name of the cell's host."""
-        return "h-" + re.sub(r"\W|_", "-", f"{self.module}-{self.attack.__name__}")
+        return "h-" + re.sub(r"\W|_", "-", f"{self.module}-{self.attack}")
 
 
 class Ran(NamedTuple):
@@ -88,8 +88,8 @@ def groups(chosen: Sequence[Cell]) -> list[list[Cell]]:
     found: list[list[Cell]] = []
     for scene in dict.fromkeys(cell.scene.name for cell in chosen):
         of_scene = [cell for cell in chosen if cell.scene.name == scene]
-        apart = [[cell for cell in of_scene if cell.attack is kind] for kind in (attacks.silence, attacks.flood)]
-        together = [cell for cell in of_scene if cell.attack not in (attacks.silence, attacks.flood)]
+        apart = [[cell for cell in of_scene if cell.attack == kind] for kind in ("silence", "flood")]
+        together = [cell for cell in of_scene if cell.attack not in ("silence", "flood")]
         for some, most in ((together, HOSTS), (apart[0], HOSTS), (apart[1], FLOODS)):
             found += [some[begin : begin + most] for begin in range(0, len(some), most)]
     return found
@@ -175,13 +175,13 @@ def run(place: Place, scene: Scene, hostile: Sequence[Cell], bound: float = BOUN
     for cell in hostile:
         answers = named(scene.answers_for(cell.module), cell.name)
         honest = answers.get(cell.module, {"changed": False})
-        asked = {"module": cell.module, **cell.attack(honest, place.targets(cell))}
+        asked = {"module": cell.module, **attacks.ATTACKS[cell.attack](honest, place.targets(cell))}
         place.add_host(cell.name, answers, (*scene.before, asked))
     names = [HONEST[0], *(cell.name for cell in hostile), HONEST[1]]
     path = place.directory / "inventory.json"
     path.write_text(json.dumps(inventory(place, scene, names)))
     programs = Path(sys.executable).parent
-    silent = any(cell.attack is attacks.silence for cell in hostile)
+    silent = any(cell.attack == "silence" for cell in hostile)
     tree = place.directory / "tree"
     tree = impatient_tree(tree, SILENT) if silent else project_tree(tree)
     if not scene.facts:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile import attacks
 from tests.hostile.campaign import HONEST, INTERPRETER, ROOT, Campaign, Cell, Place, cells, groups, run
 from tests.hostile.scenes import OPERATOR_FILES, Scene, plain_answers, scenes
 
@@ -59,14 +58,14 @@ def trusting(directory: Path) -> Scene:
 
 def test_the_campaign_finds_what_a_trusting_playbook_gives_away(tmp_path: Path) -> None:
     scene = trusting(tmp_path)
-    kinds = (attacks.absolute_paths, attacks.task_files, attacks.failed_with_escapes, attacks.no_keys)
+    kinds = ("absolute_paths", "task_files", "failed_with_escapes", "no_keys")
     chosen = [Cell(scene, "gpu_node_plan", kind) for kind in kinds]
     campaign = Campaign(tmp_path, 120)
     found = campaign.test(scene, chosen)
     assert "private key" in found["h-gpu-node-plan-absolute-paths"]
     assert "ran on the control node" in found["h-gpu-node-plan-task-files"]
     assert found["h-gpu-node-plan-no-keys"] == ""
-    other = campaign.test(scene, [Cell(scene, "gpu_node_plan", attacks.other_hosts)])
+    other = campaign.test(scene, [Cell(scene, "gpu_node_plan", "other_hosts")])
     assert f"{HONEST[0]}: without" in other["h-gpu-node-plan-other-hosts"]
 
 
@@ -75,7 +74,7 @@ def test_the_campaign_finds_what_a_trusting_playbook_gives_away(tmp_path: Path) 
 )
 def test_a_hostile_host_gets_nothing_and_stops_nobody(tmp_path: Path, name: str) -> None:
     (scene,) = [one for one in scenes(operator_files(tmp_path / "files")) if one.name == name]
-    chosen = [cell for cell in cells([scene]) if cell.attack.__name__ in SAMPLE[name].get(cell.module, ())]
+    chosen = [cell for cell in cells([scene]) if cell.attack in SAMPLE[name].get(cell.module, ())]
     assert len(chosen) == sum(map(len, SAMPLE[name].values()))
     found = Campaign(tmp_path / "runs", 120).test(scene, chosen)
     assert found == dict.fromkeys(found, "")
@@ -83,7 +82,7 @@ def test_a_hostile_host_gets_nothing_and_stops_nobody(tmp_path: Path, name: str)
 
 def test_a_shell_that_prints_no_text_gets_the_message_of_a_host_without_python(tmp_path: Path) -> None:
     (scene,) = [one for one in scenes(operator_files(tmp_path / "files")) if one.name == "site_python"]
-    hostile = [Cell(scene, "raw", kind) for kind in (attacks.no_text, attacks.nothing)]
+    hostile = [Cell(scene, "raw", kind) for kind in ("no_text", "nothing")]
     ran = run(Place(tmp_path / "run"), scene, hostile, 120)
     assert "h-raw-no-text, h-raw-nothing: failed\n  bootstrap_python | Decide: this system has no Python 3" in ran.text
 

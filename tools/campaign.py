@@ -9,6 +9,7 @@ Parts that draw samples print the seed, which is the date; --seed repeats one. L
 """
 
 import argparse
+import ast
 import fcntl
 import json
 import os
@@ -35,131 +36,93 @@ class Part(NamedTuple):
     name: str
     minutes: float
     """On two cores: as the last run took them; an estimate where it never ran."""
-    what: str
     found: str
     """The last defect that it found, with the commit that corrected it."""
+    does: str = ""
+    """What it checks; default: what the integration test file of this name says in its first line."""
     command: tuple[str, ...] = ()
-    """Default: all tests of the integration test file of this name, on all hosts of its fleets."""
+    """Default: all tests of that file, on all hosts of its fleets."""
+
+    @property
+    def file(self) -> str:
+        """Path of its integration test file."""
+        return f"tests/integration/test_{self.name}.py"
+
+    @property
+    def what(self) -> str:
+        """What it checks."""
+        text = self.does or ast.get_docstring(ast.parse((ROOT / self.file).read_text(encoding="utf-8"))) or ""
+        return text.partition("\n\n")[0].replace("\n", " ")
 
     def argv(self, seed: str) -> list[str]:
         """Return the command of the part."""
-        command = self.command or (*PYTEST, f"tests/integration/test_{self.name}.py")
+        command = self.command or (*PYTEST, self.file)
         return [word.replace(SEED, seed) for word in command]
 
 
 PARTS = (
-    Part(
-        "unit", 30, "unit tests with all cases of their grids and new examples for the property tests",
-        "a change of the runtime mode left imports in containerd's configuration (bc03a79f)",
-        (*PYTEST, "-q", "--hypothesis-profile=search", f"--hypothesis-seed={SEED}", "tests/unit", "tests/corpus"),
-    ),
-    Part("demo", 2.8, "the fleet of `make demo` from bare hosts to the report, with NVIDIA's real kernel module",
-         "provisioning failed where no tool makes initial RAM disks (e3af2ede)"),
-    Part("distributions", 12, "the life of a driver on all distributions and sources",
-         "the removal left the directories of module sources (31da57c3)"),
-    Part("pasts", 26, "hosts that somebody else set up, from the plan to the removal",
+    Part("unit", 30, "a change of the runtime mode left imports in containerd's configuration (bc03a79f)",
+         "unit tests with all cases of their grids and new examples for the property tests",
+         (*PYTEST, "-q", "--hypothesis-profile=search", f"--hypothesis-seed={SEED}", "tests/unit", "tests/corpus")),
+    Part("demo", 2.8, "provisioning failed where no tool makes initial RAM disks (e3af2ede)"),
+    Part("distributions", 12, "the removal left the directories of module sources (31da57c3)"),
+    Part("pasts", 26,
          "a third-party DKMS module that does not build broke the installation of kernel headers (8b06b224)"),
-    Part("ubuntu", 2.1, "Ubuntu: signed modules, Secure Boot, NVIDIA's package names before and after 590, IMEX",
-         "IMEX did not follow the driver's version (4da32a81)"),
-    Part("ubuntu_kernel", 5, "Ubuntu with defaults: an update installs a newer kernel, a reboot into it",
-         "no GPU was left after a kernel update (0d2b88e0)"),
-    Part("elrepo", 1.1, "Enterprise Linux with ELRepo's driver and its nvidia-detect",
-         "uninstall.yml left kernel headers on Enterprise Linux (298e083d)"),
-    Part("runfile", 4.6, "the driver as .run installer: install, replace, refuse, remove, change to packages and back",
-         "after the removal a driver that the host itself had loaded stayed loaded (bc8f2779)"),
-    Part("versions", 6.7, "ansible-core 2.16 with Python 3.6 on hosts, the newest one, a host without Python",
-         "an upgrade failed with ansible-core 2.16 (8938c922)"),
-    Part("cores", 4, "playbooks and a role with ansible-core 2.16 and the newest: a checkout, elsewhere, installed",
+    Part("ubuntu", 2.1, "IMEX did not follow the driver's version (4da32a81)"),
+    Part("ubuntu_kernel", 5, "no GPU was left after a kernel update (0d2b88e0)"),
+    Part("elrepo", 1.1, "uninstall.yml left kernel headers on Enterprise Linux (298e083d)"),
+    Part("runfile", 4.6, "after the removal a driver that the host itself had loaded stayed loaded (bc8f2779)"),
+    Part("versions", 6.7, "an upgrade failed with ansible-core 2.16 (8938c922)"),
+    Part("cores", 4,
          "the remedy for a missing action plugin named a directory that does not exist any more (91b27fbf)"),
-    Part("cuda", 1.7, "CUDA toolkits as packages and installers, side by side",
-         "removed toolkits left the configuration of their packages (d30e7a78)"),
-    Part("cudnn", 3.4, "cuDNN as archives and packages",
-         "the removal of one cuDNN took the linker's file of another (6de0d8aa)"),
-    Part("engine", 2.2, "Docker's own engine: conflicts, pins, upgrade, downgrade, options, removal",
-         "docker did not start on Enterprise Linux 10, which packs kernel modules apart (eba75052)"),
-    Part("engines", 3.1, "podman and containerd, also containerd 2",
-         "the toolkit was taken from running containers of containerd (1cc96df0)"),
-    Part("kubernetes_node", 2.5, "nodes of k3s and RKE2 (stand-ins): the kubelet's engine, restarted once",
-         "nodes of k3s and RKE2 did not get the image of the verification (fd7a7a66)"),
-    Part("runtime", 9.9, "all container runtime modes, nvidia-docker's migration, driver changes",
-         "a container of the driver volume did not start after a power cut (73624752)"),
-    Part("verify", 1.5, "every outcome of the verification",
-         "a GPU that was lost after its verification stayed verified (8487198e)"),
-    Part("real_gpu", 2, "what is prepared for a machine with a real GPU, on a lab host",
-         "the run left processes behind (05858f43)"),
-    Part("upgrade", 8.9, "upgrade of hosts in service: red canary, killed control node, rollback",
-         "a lost host that a task file had drained was not undrained (d15b39f8)"),
-    Part("upgrade_fleet", 60, "upgrade of 24 mixed hosts: failures beyond the budget, a control node that is killed",
-         "a host that lost its GPUs in the middle of an upgrade counted as upgraded (8ada5175)"),
-    Part("upgrade_sources", 2.5, "upgrades without a network of .run and RPM drivers",
-         "dnf dropped what an upgrade had fetched before it ended (574cd3b7)"),
-    Part("upgrade_ubuntu", 2, "upgrades and rollbacks without a network of Ubuntu's packages, compiled and precompiled",
-         "Ubuntu's own packages cannot be upgraded from 580 to 595; now documented (9428c02a)"),
-    Part("upgrade_play", 8.2, "the plays of an upgrade over simulated modules, also with ansible-core 2.16",
-         "a run with a missing task file ended with status 0 (46ea2e52)"),
-    Part("upgrade_exclude", 0.1, "which hosts an upgrade leaves out",
-         "hosts named in a text were not left out (a0c46310)"),
-    Part("sudo", 0.2, "messages of a run where sudo refuses", "sudo without a terminal had no remedy (c629cea2)"),
-    Part("drain", 3, "drain by docker, Slurm, Kubernetes and own tasks",
-         "a pod that was already Terminating ended the drain (c69f3bfe)"),
-    Part("kubernetes_build", 3.3, "Kubernetes from Debian's source package, for the lab's cache",
-         "the build failed on a machine that had run no lab host (4aa60fb5)",
+    Part("cuda", 1.7, "removed toolkits left the configuration of their packages (d30e7a78)"),
+    Part("cudnn", 3.4, "the removal of one cuDNN took the linker's file of another (6de0d8aa)"),
+    Part("engine", 2.2, "docker did not start on Enterprise Linux 10, which packs kernel modules apart (eba75052)"),
+    Part("engines", 3.1, "the toolkit was taken from running containers of containerd (1cc96df0)"),
+    Part("kubernetes_node", 2.5, "nodes of k3s and RKE2 did not get the image of the verification (fd7a7a66)"),
+    Part("runtime", 9.9, "a container of the driver volume did not start after a power cut (73624752)"),
+    Part("verify", 1.5, "a GPU that was lost after its verification stayed verified (8487198e)"),
+    Part("real_gpu", 2, "the run left processes behind (05858f43)"),
+    Part("upgrade", 8.9, "a lost host that a task file had drained was not undrained (d15b39f8)"),
+    Part("upgrade_fleet", 60, "a host that lost its GPUs in the middle of an upgrade counted as upgraded (8ada5175)"),
+    Part("upgrade_sources", 2.5, "dnf dropped what an upgrade had fetched before it ended (574cd3b7)"),
+    Part("upgrade_ubuntu", 2, "Ubuntu's own packages cannot be upgraded from 580 to 595; now documented (9428c02a)"),
+    Part("upgrade_play", 8.2, "a run with a missing task file ended with status 0 (46ea2e52)"),
+    Part("upgrade_exclude", 0.1, "hosts named in a text were not left out (a0c46310)"),
+    Part("sudo", 0.2, "sudo without a terminal had no remedy (c629cea2)"),
+    Part("drain", 3, "a pod that was already Terminating ended the drain (c69f3bfe)"),
+    Part("kubernetes_build", 3.3, "the build failed on a machine that had run no lab host (4aa60fb5)",
+         "Kubernetes from Debian's source package, for the lab's cache",
          (sys.executable, "-m", "gpu_ready_lab", "kubernetes")),
-    Part("kubernetes", 13, "a real control plane and kubelets: device plugin, sharing, CDI, test pods, drains, removal",
-         "an API server that was away while a node was cordoned failed the drain (6dda525f)"),
-    Part("kubernetes_upgrade", 9.6, "upgrades and a rollback of nodes of a real cluster; pods that hold GPUs",
-         "pods that a DaemonSet started after the plan blocked the live reload (ece80c11)"),
-    Part("in_use", 4.4, "hosts with running work: each kind, each disruption, with and without permission",
-         "a process could pass as a service of the driver by its name (6eda045b)"),
-    Part("nvlink5", 1.8, "a host with NVLink 5 switches: what its fabric manager needs, installed and removed",
-         "mlx5_ib was not loaded, nor infiniband-diags installed (138db84d)"),
-    Part("pull", 1, "a host that provisions itself by ansible-pull; the audit",
-         "the reason of a failed service was not found in its journal (3f94f672)"),
-    Part("faults", 7.5, "wrong settings, broken mirrors, killed runs, uninstall",
-         "a package that dpkg was killed in was not unpacked again (f437d769)"),
-    Part("settings", 8.8, "parameters of the kernel module; persistence mode on Ubuntu and Debian",
-         "the pages promised persistence mode for Debian's own driver (bf960165)"),
-    Part("monitoring", 4.4, "faults of lab hosts and their alerts in a real Prometheus; containers; DCGM",
-         "node_exporter was removed before the service that writes to its directory (571ae6bd)"),
-    Part("monitoring_rpm", 1.5, "monitoring on Enterprise Linux: DCGM, EPEL's node_exporter, version locks, removal",
-         "DCGM could not be held: the program that locks versions was missing (b143bd0a)"),
-    Part("vendors", 1.2, "defaults: the vendors' own names with TLS, and faults of their servers",
-         "a certificate that is not valid yet did not point to the clock (d10a8799)"),
-    Part("faults_environment", 0.9, "broken hosts and networks before anything is installed",
-         "the first missing package hid that no package list could be read (fb323539)"),
-    Part("failure", 0.3, "builds, modules and services that fail",
-         "apt did not work after a transaction that had failed (6b423a6a)"),
-    Part("security", 0.6, "hostile settings, ownership and modes",
-         "root's programs ran with the umask of the login (a293d093)"),
-    Part("hostile", 45, "a sample of every wrong answer of a host for every module",
-         "a silent host held all others for hours (6fe0d035)"),
-    Part("hostile_host", 0.4, "a hostile host behind ssh",
-         "a hostile host received the path of the control node's Python (6a2f8130)"),
-    Part("simulation", 1.9, "a small simulated fleet: killed and repeated, and beyond its budget",
-         "a host was changed by a plan that another run had made out of date (187f3ea2)"),
-    Part("setups", 3.1, "set-ups of other people: setups.md",
-         "a site's own playbook with a role did not find the settings of the whole run (4c102b76)"),
-    Part("molecule", 1.3, "the molecule scenarios", "a copy of the collection stayed in the home directory (55d6d76f)"),
-    Part("galaxy_import", 0.3, "what Galaxy checks when a collection is uploaded",
-         "Galaxy imports no collection with a role that has no page (ec326249)"),
-    Part("vm_sample", 10, "guest: power cut during the driver's installation",
-         "a module that a loss of power left unreadable was not built again (91e6af96)"),
-    Part("vm_chooser", 15, "guest: NVIDIA's real modules against the catalog's choice",
-         "messages proposed branches that the planner refuses (67e2e295)"),
-    Part("vm_driver", 15, "guest: version mismatch, driver in use",
-         "a live reload left services stopped where it failed (65ac4c2e)"),
-    Part("vm_kernel", 20, "guest: nouveau, an operator's reboots, a kernel upgrade",
-         "a default of GRUB was taken for the newest kernel (a45310df)"),
-    Part("vm_upgrade", 20, "guests: 535 to 550, live and by reboot",
-         "NVIDIA's older installers leave files that the pages did not name (6fa07036)"),
-    Part("vm", 20, "guests of Debian 12 and 13 from nouveau to a verified container",
-         "nouveau can only be unbound by a reboot, which the pages did not say (3e3d2f7f)"),
-    Part("vm_power", 40, "guest: power cuts at every stage",
-         "lists that a power cut left empty were not read again (12be47e1)"),
-    Part("fault_grid", 60, "a sample of faults and cuts at any task, on a Debian and a Rocky host",
-         "after a power cut a driver of NVIDIA's repository was taken for Debian's (70d6eae7)"),
-    Part("bench", 8, "a small run of `make bench`",
-         "half of the CPU time of a host in the desired state was templates (11259151)",
+    Part("kubernetes", 13, "an API server that was away while a node was cordoned failed the drain (6dda525f)"),
+    Part("kubernetes_upgrade", 9.6, "pods that a DaemonSet started after the plan blocked the live reload (ece80c11)"),
+    Part("in_use", 4.4, "a process could pass as a service of the driver by its name (6eda045b)"),
+    Part("nvlink5", 1.8, "mlx5_ib was not loaded, nor infiniband-diags installed (138db84d)"),
+    Part("pull", 1, "the reason of a failed service was not found in its journal (3f94f672)"),
+    Part("faults", 7.5, "a package that dpkg was killed in was not unpacked again (f437d769)"),
+    Part("settings", 8.8, "the pages promised persistence mode for Debian's own driver (bf960165)"),
+    Part("monitoring", 4.4, "node_exporter was removed before the service that writes to its directory (571ae6bd)"),
+    Part("monitoring_rpm", 1.5, "DCGM could not be held: the program that locks versions was missing (b143bd0a)"),
+    Part("vendors", 1.2, "a certificate that is not valid yet did not point to the clock (d10a8799)"),
+    Part("faults_environment", 0.9, "the first missing package hid that no package list could be read (fb323539)"),
+    Part("failure", 0.3, "apt did not work after a transaction that had failed (6b423a6a)"),
+    Part("security", 0.6, "root's programs ran with the umask of the login (a293d093)"),
+    Part("hostile", 45, "a silent host held all others for hours (6fe0d035)"),
+    Part("hostile_host", 0.4, "a hostile host received the path of the control node's Python (6a2f8130)"),
+    Part("simulation", 1.9, "a host was changed by a plan that another run had made out of date (187f3ea2)"),
+    Part("setups", 3.1, "a site's own playbook with a role did not find the settings of the whole run (4c102b76)"),
+    Part("molecule", 1.3, "a copy of the collection stayed in the home directory (55d6d76f)"),
+    Part("galaxy_import", 0.3, "Galaxy imports no collection with a role that has no page (ec326249)"),
+    Part("vm_sample", 10, "a module that a loss of power left unreadable was not built again (91e6af96)"),
+    Part("vm_chooser", 15, "messages proposed branches that the planner refuses (67e2e295)"),
+    Part("vm_driver", 15, "a live reload left services stopped where it failed (65ac4c2e)"),
+    Part("vm_kernel", 20, "a default of GRUB was taken for the newest kernel (a45310df)"),
+    Part("vm_upgrade", 20, "NVIDIA's older installers leave files that the pages did not name (6fa07036)"),
+    Part("vm", 20, "nouveau can only be unbound by a reboot, which the pages did not say (3e3d2f7f)"),
+    Part("vm_power", 40, "lists that a power cut left empty were not read again (12be47e1)"),
+    Part("fault_grid", 60, "after a power cut a driver of NVIDIA's repository was taken for Debian's (70d6eae7)"),
+    Part("bench", 8, "half of the CPU time of a host in the desired state was templates (11259151)",
+         "a small run of `make bench`",
          (sys.executable, "bench/run.py", "--small")),
 )  # fmt: skip
 

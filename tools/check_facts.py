@@ -90,6 +90,11 @@ def matching(index: Index, name: str) -> list[vendor_indexes.Package]:
     return [one for key, packages in index.packages.items() if pattern.fullmatch(key) for one in packages]
 
 
+def is_offered(index: Index, where: str, name: str) -> Row:
+    """Return whether an index has a package."""
+    return Row(RIGHT if matching(index, name) else MISSING, where, name)
+
+
 def check_source(checker: Checker, distro: str, source: str) -> Iterator[Row]:
     """Compare one driver source of a distribution."""
     data = catalog.distro(distro)
@@ -107,16 +112,16 @@ def check_source(checker: Checker, distro: str, source: str) -> Iterator[Row]:
         for what in COMPANIONS:
             name = driver_sources.companion_package(data, source, what, branch)
             if name and what == "subnet_manager":
-                yield Row(RIGHT if matching(index, name) else MISSING, where, name)
+                yield is_offered(index, where, name)
             elif name:
                 state, found = branch_state(index, name, branch)
                 yield Row(state, where, f"{name} of {branch}", found)
         pinning = (entry.get("pinning") or "").format(branch=branch)
         if pinning:
-            yield Row(RIGHT if matching(index, pinning) else MISSING, where, pinning)
+            yield is_offered(index, where, pinning)
     for toolkit in entry.get("toolkits") or []:
         name = "cuda-toolkit-" + str(toolkit).replace(".", "-")
-        yield Row(RIGHT if matching(index, name) else MISSING, where, name)
+        yield is_offered(index, where, name)
     offered = {name for name in index.packages if re.fullmatch(r"cuda-toolkit-\d+-\d+", name)}
     known = {"cuda-toolkit-" + str(one).replace(".", "-") for one in entry.get("toolkits") or []}
     for name in sorted(offered - known) if entry.get("toolkits") else []:

@@ -334,12 +334,8 @@ class Fleet:
         return {"ping": "pong", "changed": False}
 
     def answer_setup(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
-        names = {
-            "ansible_distribution": "Debian",
-            "ansible_distribution_version": "12.9",
-            "ansible_os_family": "Debian",
-        }
-        return {"ansible_facts": names, "changed": False}
+        names = {"distribution": "Debian", "distribution_version": "12.9", "os_family": "Debian"}
+        return {"ansible_facts": {f"ansible_{name}": value for name, value in names.items()}, "changed": False}
 
     def answer_find(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         return {"files": [{"path": "/sbin/shutdown"}], "matched": 1, "examined": 1, "changed": False}
@@ -352,18 +348,9 @@ class Fleet:
             host.drained = action == "drain"
         elif turn := self.open_turn(host.name):
             turn.finish(self.now(), "still drained")
-        times = {"start": "2026-11-22 10:00:00.000000", "end": "2026-11-22 10:00:00.500000", "delta": "0:00:00.500000"}
         message = "non-zero return code" if failed else ""
-        return {
-            "cmd": given["argv"],
-            "rc": int(failed),
-            "failed": failed,
-            "stdout": "",
-            "stderr": "",
-            "msg": message,
-            "changed": True,
-            **times,
-        }
+        texts = dict.fromkeys(("stdout", "stderr", "start", "end", "delta"), "")
+        return {**texts, "cmd": given["argv"], "rc": int(failed), "failed": failed, "msg": message, "changed": True}
 
     def answer_gpu_service(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         return {"changed": False}
@@ -390,14 +377,8 @@ class Fleet:
         elif not purpose.startswith(("headers of", "the pin of")):
             raise ValueError(f"the simulation has no answer for packages: {purpose}")
         names = [one if isinstance(one, str) else one["name"] for one in given["names"]]
-        empty: dict[str, Any] = {
-            "removed": [],
-            "repaired": [],
-            "held": given["hold"],
-            "unheld": given["unhold"],
-            "streams": {},
-        }
-        return {"installed": dict.fromkeys(names, NEW), "versions": dict.fromkeys(names, NEW), "changed": True, **empty}
+        done = {"installed": dict.fromkeys(names, NEW), "versions": dict.fromkeys(names, NEW), "changed": True}
+        return {**done, "removed": [], "repaired": [], "held": given["hold"], "unheld": given["unhold"], "streams": {}}
 
     def answer_gpu_upgrade_stage(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         coming = [
@@ -429,54 +410,20 @@ class Fleet:
     def answer_gpu_verify(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         bad = (host.fault == "verify" and host.loaded == NEW) or host.fault == "stuck"
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        names = (
-            "gpus_on_bus",
-            "gpus_in_nvml",
-            "driver_version",
-            "userspace",
-            "device_nodes",
-            "gpus_in_container",
-            "compute",
-            "compute_in_container",
-        )
-        checks = [
-            {"name": name, "ok": not bad, "expected": "1 GPU", "found": "0 GPUs" if bad else "1 GPU"} for name in names
-        ]
-        gpus = [
-            {
-                "index": 0,
-                "name": "Tesla T4",
-                "uuid": "GPU-" + "0" * 32,
-                "address": "0000:3b:00.0",
-                "memory": 16106127360,
-            }
-        ]
-        seen = {"driver": host.loaded, "cuda": "13.2", "gpus": gpus, "error": None}
+        found = "0 GPUs" if bad else "1 GPU"
+        checks = [{"name": "gpus_in_container", "ok": not bad, "expected": "1 GPU", "found": found}]
+        seen: dict[str, Any] = {"driver": host.loaded, "cuda": "13.2", "gpus": [], "error": None}
         verify = {"ok": not bad, "time": moment, "checks": checks, "not_run": [], "nvml": seen, "container": seen}
-        row = {
-            "driver_installed": host.loaded,
-            "driver_loaded": host.loaded,
-            "driver_userspace": host.loaded,
-            "docker_runtime": "toolkit",
-        }
+        drivers = ("driver_installed", "driver_loaded", "driver_userspace")
+        row = {**dict.fromkeys(drivers, host.loaded), "docker_runtime": "toolkit"}
+        answer = {"changed": True, "verify": verify}
         if bad:
             why = "Not verified. nvidia-smi in the container sees no GPU."
-            return {
-                "failed": True,
-                "msg": why,
-                "verify": verify,
-                "row": {**row, "verified": None, "why": why},
-                "changed": True,
-            }
+            return {**answer, "failed": True, "msg": why, "row": {**row, "verified": None, "why": why}}
         after = records.to_json(host.facts)
         STEPS["gpu_verify.verify"](after, given, host.plan())
         host.facts = records.from_json(Facts, after)
-        return {
-            "msg": "verified",
-            "changed": True,
-            "verify": verify,
-            "row": {**row, "verified": moment, "why": "verified"},
-        }
+        return {**answer, "msg": "verified", "row": {**row, "verified": moment, "why": "verified"}}
 
 
 # ---- the product's code with the hosts' files ------------------------------------------------------------------------

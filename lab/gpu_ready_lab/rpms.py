@@ -60,11 +60,6 @@ class Rpm(NamedTuple):
         """Return its full name as module metadata has it."""
         return f"{self.name}-{self.epoch}:{self.version}-{self.release}.{self.architecture}"
 
-    @property
-    def evr(self) -> str:
-        """Return its version as other packages name it."""
-        return f"{self.epoch}:{self.version}-{self.release}".removeprefix("0:")
-
 
 def from_declared(declared: Declared) -> Rpm:
     """Return a declared package."""

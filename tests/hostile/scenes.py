@@ -28,6 +28,8 @@ DRAINS = {
     "slurm": {"node": "NODE", "controller": "NODE", "reason": "gpu-ready: driver upgrade"},
 }
 """Entries of drain.json; NODE is the name of the host."""
+WAITED = {"changed": True, "done": True, "waiting": "", "deadline": 0.0, "remaining_s": 0}
+"""Of a drain that is complete."""
 
 
 class Scene(NamedTuple):
@@ -96,12 +98,9 @@ def plain_answers() -> Answers:
             "state": "file",
         },
         "slurp": {"changed": False, "content": "", "encoding": "base64", "source": "/var/lib/gpu-ready/x"},
-        "gpu_service": {"changed": True},
         "uri": {"changed": False, "status": 200, "msg": "OK", "json": {"Runtimes": {"nvidia": {}}}, "url": "http://x"},
         "command": {"changed": True, "rc": 0, "stdout": "ok", "stderr": "", "cmd": ["x"], "start": "", "end": ""},
-        "gpu_packages": {"changed": True},
-        "gpu_repository": {"changed": True},
-        "gpu_files": {"changed": True},
+        **dict.fromkeys(("gpu_service", "gpu_packages", "gpu_repository", "gpu_files"), {"changed": True}),
         "gpu_kernel_module": {
             "changed": True,
             "loaded_version": OLD,
@@ -133,23 +132,8 @@ def plain_answers() -> Answers:
         },
         "gpu_drain_journal": {"changed": False, "journal": {}, "description": []},
         "gpu_lease": {"changed": False, "held_by": ""},
-        "gpu_drain_docker": {
-            "changed": True,
-            "containers": ["train"],
-            "done": True,
-            "waiting": "",
-            "deadline": 0.0,
-            "remaining_s": 0,
-        },
-        "gpu_drain_slurm": {
-            "changed": True,
-            "owned": True,
-            "kept": "",
-            "done": True,
-            "waiting": "",
-            "deadline": 0.0,
-            "remaining_s": 0,
-        },
+        "gpu_drain_docker": {"containers": ["train"], **WAITED},
+        "gpu_drain_slurm": {"owned": True, "kept": "", **WAITED},
         "gpu_uninstall": {
             "changed": True,
             "actions": ["delete /etc/profile.d/cuda.sh"],

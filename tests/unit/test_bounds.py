@@ -134,7 +134,7 @@ def test_a_read_that_does_not_return_is_left_to_a_child(tmp_path: Path, pipe: Pa
 def test_the_child_that_is_left_holds_no_file_of_its_parent(pipe: Path) -> None:
     """A pipe to Ansible that stays open would keep ssh waiting; a lock would stop every later run."""
     code = (
-        "import fcntl, os, signal, sys; from gpu_ready.base import host\n"
+        "import fcntl, os, signal, sys; from plugins.module_utils.gpu_ready.base import host\n"
         "os.kill = lambda *_: None\n"  # as for a child that waits in the kernel
         "lock = open(sys.argv[2], 'w'); fcntl.flock(lock, fcntl.LOCK_EX)\n"
         "try: host.read_in_child(sys.argv[1], 0.2)\n"

@@ -208,7 +208,7 @@ def allowed_mentions(path: Path) -> str:
 @pytest.mark.host_io
 def test_directories_and_programs_do_not_inherit_the_umask_of_the_login(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from gpu_ready.base.host import Host; from gpu_ready.base import files, manifest_notes\n"
+        "import os, sys; from plugins.module_utils.gpu_ready.base.host import Host; from plugins.module_utils.gpu_ready.base import files, manifest_notes\n"
         "directory = sys.argv[1]; host = Host()\n"
         "os.makedirs(directory + '/etc/apt/keyrings', mode=0o755)\n"
         "files.write_atomic(directory + '/etc/apt/keyrings/a.gpg', b'key')\n"

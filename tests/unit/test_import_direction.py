@@ -38,6 +38,7 @@ ORDER = {
         "rollout",
         "bootstrap",
         "explain",
+        "vendors",
         "answers",
     ),
 }

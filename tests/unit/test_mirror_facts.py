@@ -1,6 +1,6 @@
 """The lab's mirror declares what the catalog says of the vendors' repositories: no more, no less, nothing under another name.
 
-The same comparison as tools/check_facts.py, with the declarations in place of the indexes that are built from them.
+The same comparison as tools/check.py, with the declarations in place of the indexes that are built from them.
 """
 
 import functools
@@ -9,21 +9,21 @@ import pytest
 from gpu_ready_lab import mirror, packages, rpms
 
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
-from tools import check_facts, vendor_indexes
-from tools.check_facts import CHANGED, MISSING, RIGHT
-from tools.vendor_indexes import Index, IndexUnread, Package, Tree
+from plugins.plugin_utils.gpu_ready.vendors import check, indexes
+from plugins.plugin_utils.gpu_ready.vendors.check import CHANGED, MISSING, RIGHT
+from plugins.plugin_utils.gpu_ready.vendors.indexes import Index, IndexedPackage, IndexUnread, Tree
 
 
 def index_of_debs(declared: list[packages.Package]) -> Index:
     paragraphs = [{"Package": one.name, "Version": one.version, **dict(one.fields)} for one in declared]
     text = "\n\n".join("\n".join(f"{key}: {value}" for key, value in one.items()) for one in paragraphs)
-    return Index(vendor_indexes.parse_packages(text, "lab/mirror"), {})
+    return Index(indexes.parse_packages(text, "lab/mirror"), {})
 
 
 def index_of_rpms(name: str, declared: list[rpms.Rpm]) -> Index:
     index = Index({}, {})
     for one in declared:
-        index.packages.setdefault(one.name, []).append(Package(one.name, f"{one.version}-{one.release}"))
+        index.packages.setdefault(one.name, []).append(IndexedPackage(one.name, f"{one.version}-{one.release}"))
     for module, rule in mirror.streams().items():
         if name in rule["repositories"]:
             documents = rpms.module_documents(module, rule, declared)
@@ -32,7 +32,7 @@ def index_of_rpms(name: str, declared: list[rpms.Rpm]) -> Index:
     return index
 
 
-class Declarations(check_facts.Checker):
+class Declarations(check.Checker):
     """Repositories as the lab declares them; Debian's own archive is the real one in the lab."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def checker() -> Declarations:
 
 @pytest.mark.parametrize("distro", sorted(catalog.distros()))
 def test_the_mirror_has_what_the_catalog_says(checker: Declarations, distro: str) -> None:
-    rows = list(check_facts.check_all(checker, [distro], with_files=False))
+    rows = list(check.check_all(checker, [distro], with_files=False))
     assert [row for row in rows if row.state in (CHANGED, MISSING)] == []
     assert any(row.state == RIGHT for row in rows) or distro in (
         "fedora42",

@@ -54,6 +54,7 @@ def test_an_environment_gets_named_packages_and_the_programs_of_this_checkout(ch
     assert paths == [str(checkout), str(checkout / "lab")]
     for name, module in (
         ("gpu-explain", "plugins.plugin_utils.gpu_ready.explain.cli"),
+        ("gpu-catalog", "plugins.plugin_utils.gpu_ready.vendors.cli"),
         ("gpu-ready-lab", "gpu_ready_lab.cli"),
     ):
         program = checkout / ".venv/bin" / name

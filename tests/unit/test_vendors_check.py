@@ -1,4 +1,4 @@
-"""tools/check_facts.py: indexes in the vendors' formats, whole and damaged, and what the comparison says of them."""
+"""tools/check.py: indexes in the vendors' formats, whole and damaged, and what the comparison says of them."""
 
 import gzip
 import hashlib
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
-from tools import check_facts, vendor_indexes
-from tools.check_facts import CHANGED, MISSING, RIGHT, UNREAD, Checker
-from tools.vendor_indexes import Index, IndexUnread, Package, Tree
+from plugins.plugin_utils.gpu_ready.vendors import check, cli, indexes
+from plugins.plugin_utils.gpu_ready.vendors.check import CHANGED, MISSING, RIGHT, UNREAD, Checker
+from plugins.plugin_utils.gpu_ready.vendors.indexes import Index, IndexedPackage, IndexUnread, Tree
 
 PACKAGES = """Package: nvidia-driver-cuda
 Version: 580.95.05-1
@@ -71,8 +71,8 @@ def rpm_repository(root: Path, primary: bytes | None = None, modules: bytes | No
 )
 def test_packages_of_a_flat_repository(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
     lay(tmp_path, f"repos/x86_64/{name}", pack(PACKAGES.encode()))
-    index = vendor_indexes.read_apt(Tree(str(tmp_path)), URL + "/", ["/"], [])
-    assert index.packages["nvidia-driver-cuda"] == [Package("nvidia-driver-cuda", "580.95.05-1")]
+    index = indexes.read_apt(Tree(str(tmp_path)), URL + "/", ["/"], [])
+    assert index.packages["nvidia-driver-cuda"] == [IndexedPackage("nvidia-driver-cuda", "580.95.05-1")]
     (transitional,) = index.packages["nvidia-dkms-590-server-open"]
     assert transitional.replaced_by == "nvidia-dkms-595-server-open"
 
@@ -82,10 +82,10 @@ def test_components_of_suites_and_a_component_that_updates_do_not_have(tmp_path:
         lay(tmp_path, f"repos/x86_64/dists/{suite}/main/binary-amd64/Packages", PACKAGES)
     lay(tmp_path, "repos/x86_64/dists/noble/restricted/binary-amd64/Packages", PACKAGES)
     tree = Tree(str(tmp_path))
-    index = vendor_indexes.read_apt(tree, URL, ["noble", "noble-updates"], ["main", "restricted"])
+    index = indexes.read_apt(tree, URL, ["noble", "noble-updates"], ["main", "restricted"])
     assert len(index.packages["nvidia-driver-cuda"]) == 3
     with pytest.raises(IndexUnread, match="dists/noble/universe"):
-        vendor_indexes.read_apt(tree, URL, ["noble"], ["universe"])
+        indexes.read_apt(tree, URL, ["noble"], ["universe"])
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_components_of_suites_and_a_component_that_updates_do_not_have(tmp_path:
 def test_a_damaged_packages_file_is_no_empty_one(tmp_path: Path, data: bytes, reason: str) -> None:
     lay(tmp_path, "repos/x86_64/Packages" + (".gz" if reason == "damaged" else ""), data)
     with pytest.raises(IndexUnread, match=reason):
-        vendor_indexes.read_apt(Tree(str(tmp_path)), URL, ["/"], [])
+        indexes.read_apt(Tree(str(tmp_path)), URL, ["/"], [])
 
 
 def test_packages_and_streams_of_an_rpm_repository(tmp_path: Path) -> None:
-    index = vendor_indexes.read_rpm(rpm_repository(tmp_path), URL)
-    assert index.packages["nvidia-driver-cuda"] == [Package("nvidia-driver-cuda", "580.95.05-1.el9")]
+    index = indexes.read_rpm(rpm_repository(tmp_path), URL)
+    assert index.packages["nvidia-driver-cuda"] == [IndexedPackage("nvidia-driver-cuda", "580.95.05-1.el9")]
     assert index.streams == {"nvidia-driver": {"580-open"}}
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_repomd_does_not_describe_is_not_used(
     tmp_path: Path, primary: bytes | None, modules: bytes | None, reason: str
 ) -> None:
     with pytest.raises(IndexUnread, match=reason):
-        vendor_indexes.read_rpm(rpm_repository(tmp_path, primary, modules), URL)
+        indexes.read_rpm(rpm_repository(tmp_path, primary, modules), URL)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +141,13 @@ def test_a_damaged_repomd(tmp_path: Path, repomd: str, reason: str) -> None:
     lay(tmp_path, "repos/x86_64/repodata/repomd.xml", repomd)
     lay(tmp_path, "repos/x86_64/repodata/p.xml.zst", b"\x28\xb5\x2f\xfd")
     with pytest.raises(IndexUnread, match=reason):
-        vendor_indexes.read_rpm(Tree(str(tmp_path)), URL)
+        indexes.read_rpm(Tree(str(tmp_path)), URL)
 
 
 @pytest.mark.parametrize("text", ["{a: [", "a: b: c", "- !!python/object:os.system x\n- ["])
 def test_damaged_modules(text: str) -> None:
     with pytest.raises(IndexUnread, match="damaged"):
-        vendor_indexes.parse_modules(text, "modules")
+        indexes.parse_modules(text, "modules")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_damaged_modules(text: str) -> None:
 )
 def test_a_damaged_list_of_gpus(data: bytes) -> None:
     with pytest.raises(IndexUnread):
-        vendor_indexes.parse_supported_gpus(data, "gpus")
+        indexes.parse_supported_gpus(data, "gpus")
 
 
 # ---- comparison ----------------------------------------------------------------------------------------------------
@@ -164,23 +164,27 @@ def test_a_damaged_list_of_gpus(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("versions", "state", "found"),
     [
-        ([Package("x", "580.95.05-1"), Package("x", "590.48.01-1")], RIGHT, ""),
-        ([Package("x", "590.48.01-1", "y-595")], CHANGED, "x 590.48.01-1 is a transitional name of y-595"),
-        ([Package("x", "595.71.05-1"), Package("x", "610.57.04-1")], CHANGED, "no version of 590; newest 610.57.04-1"),
+        ([IndexedPackage("x", "580.95.05-1"), IndexedPackage("x", "590.48.01-1")], RIGHT, ""),
+        ([IndexedPackage("x", "590.48.01-1", "y-595")], CHANGED, "x 590.48.01-1 is a transitional name of y-595"),
+        (
+            [IndexedPackage("x", "595.71.05-1"), IndexedPackage("x", "610.57.04-1")],
+            CHANGED,
+            "no version of 590; newest 610.57.04-1",
+        ),
         ([], MISSING, "no package of that name"),
     ],
 )
-def test_a_package_of_a_branch(versions: list[Package], state: str, found: str) -> None:
+def test_a_package_of_a_branch(versions: list[IndexedPackage], state: str, found: str) -> None:
     branch = 580 if state == RIGHT else 590
-    assert check_facts.branch_state(Index({"x": versions}, {}), "x", branch) == (state, found)
+    assert check.branch_state(Index({"x": versions}, {}), "x", branch) == (state, found)
 
 
 def test_packages_of_any_kernel() -> None:
     name = "linux-modules-nvidia-580-server-{kernel}"
-    index = Index({"linux-modules-nvidia-580-server-6.8.0-100-generic": [Package("a", "1")]}, {})
-    assert check_facts.matching(index, name)
-    index = Index({"linux-modules-nvidia-580-server-open-6.8.0-100-generic": [Package("a", "1")]}, {})
-    assert not check_facts.matching(index, name)
+    index = Index({"linux-modules-nvidia-580-server-6.8.0-100-generic": [IndexedPackage("a", "1")]}, {})
+    assert check.matching(index, name)
+    index = Index({"linux-modules-nvidia-580-server-open-6.8.0-100-generic": [IndexedPackage("a", "1")]}, {})
+    assert not check.matching(index, name)
 
 
 def gpu_file(path: Path, **chip: object) -> Path:
@@ -198,7 +202,7 @@ def gpu_file(path: Path, **chip: object) -> Path:
     ],
 )
 def test_a_list_of_gpus_against_the_catalog(tmp_path: Path, chip: dict[str, object], state: str) -> None:
-    assert [row.state for row in check_facts.check_gpus(gpu_file(tmp_path / "gpus.json", **chip))] == [state]
+    assert [row.state for row in check.check_gpus(gpu_file(tmp_path / "gpus.json", **chip))] == [state]
 
 
 def test_a_manifest_of_cudnn(tmp_path: Path) -> None:
@@ -210,31 +214,31 @@ def test_a_manifest_of_cudnn(tmp_path: Path) -> None:
     for cuda13, states in ((entry, [MISSING, RIGHT]), ({**entry, "sha256": "0" * 64}, [MISSING, CHANGED])):
         manifest = {"cudnn": {"linux-x86_64": {"cuda13": cuda13}}}
         (base / "redistrib_9.26.0.json").write_text(json.dumps(manifest))
-        rows = list(check_facts.check_cudnn(Checker(Tree(str(tmp_path))), release))
+        rows = list(check.check_cudnn(Checker(Tree(str(tmp_path))), release))
         assert [row.state for row in rows] == states
     (base / "redistrib_9.26.0.json").write_text("<html>")
-    assert [row.state for row in check_facts.check_cudnn(Checker(Tree(str(tmp_path))), release)] == [UNREAD]
+    assert [row.state for row in check.check_cudnn(Checker(Tree(str(tmp_path))), release)] == [UNREAD]
 
 
 def test_installers_by_the_vendors_checksums(tmp_path: Path) -> None:
-    assert vendor_indexes.parse_md5sums(
-        "0123456789abcdef0123456789abcdef  cuda_13.0.0_580.65.06_linux.run\n<html>\n"
-    ) == {"cuda_13.0.0_580.65.06_linux.run"}
+    assert indexes.parse_md5sums("0123456789abcdef0123456789abcdef  cuda_13.0.0_580.65.06_linux.run\n<html>\n") == {
+        "cuda_13.0.0_580.65.06_linux.run"
+    }
     url = "https://download.nvidia.com/XFree86/Linux-x86_64/1.2/NVIDIA-Linux-x86_64-1.2.run.sha256sum"
     path = tmp_path / url.split("://")[1]
     path.parent.mkdir(parents=True)
     for text, state in (("0" * 64 + "  NVIDIA-Linux-x86_64-1.2.run\n", RIGHT), ("not found", CHANGED)):
         path.write_text(text)
-        assert [row.state for row in check_facts.check_url(Checker(Tree(str(tmp_path))), url, "1.2")] == [state]
+        assert [row.state for row in check.check_url(Checker(Tree(str(tmp_path))), url, "1.2")] == [state]
 
 
 def test_exit_status_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_facts.main(["--tree", str(tmp_path), "debian12"]) == 2
+    assert cli.main(["check", "--tree", str(tmp_path), "debian12"]) == 2
     text = capsys.readouterr().out
     assert "unread  debian12 cuda_repo" in text and "no such file" in text and text.rstrip().endswith("4 unread")
-    assert check_facts.main(["--gpus", str(gpu_file(tmp_path / "a.json", legacybranch="470.xx"))]) == 1
+    assert cli.main(["check", "--gpus", str(gpu_file(tmp_path / "a.json", legacybranch="470.xx"))]) == 1
     assert "changed  gpus  1b38: last branch 580  470" in capsys.readouterr().out
-    assert check_facts.main(["--gpus", str(gpu_file(tmp_path / "a.json", legacybranch="580.xx"))]) == 0
+    assert cli.main(["check", "--gpus", str(gpu_file(tmp_path / "a.json", legacybranch="580.xx"))]) == 0
     assert capsys.readouterr().out == "1 right, 0 changed, 0 missing, 0 unread\n"
 
 
@@ -247,7 +251,7 @@ def test_a_repository_of_one_distribution_is_compared_whole(tmp_path: Path) -> N
     place = tmp_path / catalog.repository("cuda-debian13")["url"].split("://")[1]
     place.mkdir(parents=True)
     (place / "Packages").write_text(text)
-    rows = list(check_facts.check_source(Checker(Tree(str(tmp_path))), "debian13", "cuda_repo"))
+    rows = list(check.check_source(Checker(Tree(str(tmp_path))), "debian13", "cuda_repo"))
     of_595 = [row for row in rows if "of 595" in row.fact]
     assert len(of_595) == 9 and {row.state for row in of_595} == {RIGHT}
     assert {row.state for row in rows if "of 580" in row.fact} == {CHANGED}

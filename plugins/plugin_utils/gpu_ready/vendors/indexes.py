@@ -32,7 +32,7 @@ class IndexAbsent(IndexUnread):
     """There is no such file where the index is read."""
 
 
-class Package(NamedTuple):
+class IndexedPackage(NamedTuple):
     """A package of an index. ``replaced_by``: what a transitional package installs, "" for a real one."""
 
     name: str
@@ -43,7 +43,7 @@ class Package(NamedTuple):
 class Index(NamedTuple):
     """What a repository has: packages by name, and the streams of its modules."""
 
-    packages: dict[str, list[Package]]
+    packages: dict[str, list[IndexedPackage]]
     streams: dict[str, set[str]]
 
 
@@ -106,9 +106,9 @@ def upstream(version: str) -> str:
 # ---- apt -----------------------------------------------------------------------------------------------------------
 
 
-def parse_packages(text: str, where: str) -> dict[str, list[Package]]:
+def parse_packages(text: str, where: str) -> dict[str, list[IndexedPackage]]:
     """Return the packages of a Packages file. Raises IndexUnread for another text."""
-    found: dict[str, list[Package]] = {}
+    found: dict[str, list[IndexedPackage]] = {}
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         if not paragraph:
             continue
@@ -116,7 +116,7 @@ def parse_packages(text: str, where: str) -> dict[str, list[Package]]:
         if "Package" not in fields or "Version" not in fields:
             raise IndexUnread(f"{where} is no Packages file: {paragraph[:60]!r}")
         found.setdefault(fields["Package"], []).append(
-            Package(fields["Package"], fields["Version"], replacement(fields))
+            IndexedPackage(fields["Package"], fields["Version"], replacement(fields))
         )
     return found
 
@@ -136,7 +136,7 @@ def read_apt(tree: Tree, url: str, suites: Iterable[str], components: Iterable[s
     root = url.rstrip("/")
     places = [root] if list(suites) == ["/"] else []
     places += [f"{root}/dists/{s}/{c}/binary-amd64" for s in suites for c in components if s != "/"]
-    packages: dict[str, list[Package]] = {}
+    packages: dict[str, list[IndexedPackage]] = {}
     for place in places:
         names = [f"{place}/Packages{ending}" for ending in (".xz", ".gz", "")]
         try:
@@ -179,12 +179,12 @@ def read_rpm(tree: Tree, url: str) -> Index:
             files[data.get("type", "")] = (parts["location"].get("href", ""), (checksum or "").strip())
     if "primary" not in files:
         raise IndexUnread(f"{root}/repodata/repomd.xml names no primary")
-    packages: dict[str, list[Package]] = {}
+    packages: dict[str, list[IndexedPackage]] = {}
     for entry in parse_xml(listed_file(tree, root, files["primary"]), f"{root}: primary"):
         fields = {plain(part.tag): part for part in entry}
         if "name" in fields and "version" in fields:
             name, version = fields["name"].text or "", fields["version"]
-            packages.setdefault(name, []).append(Package(name, f"{version.get('ver')}-{version.get('rel')}"))
+            packages.setdefault(name, []).append(IndexedPackage(name, f"{version.get('ver')}-{version.get('rel')}"))
     streams: dict[str, set[str]] = {}
     if "modules" in files:
         text = listed_file(tree, root, files["modules"]).decode("utf-8", "replace")

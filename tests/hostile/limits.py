@@ -13,7 +13,7 @@ def project_tree(tree: Path) -> Path:
     """Make a copy of the playbooks and roles, with links to the rest; return it."""
     for name in ("roles", "playbooks", "meta", "collections"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True)
-    for name in ("library", "module_utils"):
+    for name in ("library", "module_utils", "catalog"):
         (tree / name).symlink_to(ROOT / name)
     (tree / "plugins").mkdir()
     for path in (ROOT / "plugins").iterdir():

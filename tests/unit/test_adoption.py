@@ -374,7 +374,7 @@ def test_a_second_entry_that_stops_apt_is_removed_in_the_same_step(root: AptRoot
 def test_an_adopted_repository_gets_no_second_file(root: AptRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     root.write(TOOLKIT_LIST, TOOLKIT_PAGE)
     pins = root.inside("/etc/apt/preferences.d/") + "%s.pref"
-    monkeypatch.setattr("gpu_ready.packaging.repository.APT_PREFERENCES", pins)
+    monkeypatch.setattr("plugins.module_utils.gpu_ready.packaging.repository.APT_PREFERENCES", pins)
     pin = {"package": "*", "pin": "release l=NVIDIA CUDA", "priority": 600}
     values = {**request("container-toolkit")._asdict(), "adopted": TOOLKIT_LIST, "pin": pin}
     found = repositories.configure(

@@ -165,7 +165,7 @@ def test_many_processes_that_are_stuck_cost_the_time_of_a_few(monkeypatch: pytes
         tried.append(path)
         return read_in_child(str(pipe), limit)
 
-    monkeypatch.setattr("gpu_ready.base.host.read_in_child", read)
+    monkeypatch.setattr("plugins.module_utils.gpu_ready.base.host.read_in_child", read)
     assert Host().command_lines(list(range(100)), 0.1) == {}
     assert len(tried) == MOST_STUCK
 

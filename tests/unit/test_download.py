@@ -535,7 +535,9 @@ def test_installers_archives_and_their_lists_use_the_proxy(
 ) -> None:
     proxy = servers(403)
     program(tmp_path, f"http://me:geheim@127.0.0.1:{proxy.port}")
-    monkeypatch.setattr("gpu_ready.base.host.PATH_DIRECTORIES", (str(tmp_path), "/usr/bin", "/bin"))
+    monkeypatch.setattr(
+        "plugins.module_utils.gpu_ready.base.host.PATH_DIRECTORIES", (str(tmp_path), "/usr/bin", "/bin")
+    )
     monkeypatch.setenv("PATH", str(tmp_path))
     url = "http://0.0.0.0:9/file.run"
     words = (

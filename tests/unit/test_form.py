@@ -87,7 +87,7 @@ def test_a_run_loads_the_action_plugins_and_the_planner_once(tmp_path: Path) -> 
     expected = [
         "action/gpu_host_module.py",
         "action/gpu_node_plan.py",
-        "plugins/plugin_utils/gpu_ready/plan/compose.py",
+        "plugin_utils/gpu_ready/plan/compose.py",
     ]
     assert {name: loads[f"plugins/{name}"] for name in expected} == dict.fromkeys(expected, 1), loads
     assert set(loads.values()) == {1}, loads

@@ -248,15 +248,17 @@ def test_facts_that_the_planner_cannot_process_refuse_the_host_and_name_the_erro
 def test_the_time_limit_of_the_task_holds_for_the_planner_too(tmp_path: Path) -> None:
     """It interrupts the process that plans, wherever it is."""
     tree = impatient_tree(tmp_path / "tree", 20)
-    (tree / "module_utils").unlink()
-    shutil.copytree(ROOT / "module_utils", tree / "module_utils", ignore=shutil.ignore_patterns("__pycache__"))
+    (tree / "plugins/plugin_utils").unlink()
+    copied = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "plugins/plugin_utils", tree / "plugins/plugin_utils", ignore=copied)
     compose = tree / "plugins/plugin_utils/gpu_ready/plan/compose.py"
     text = compose.read_text()
     begin = "    settings = parts.part_settings(settings, facts, part)\n"
     assert begin in text
     endless = '    while facts.base.gpus[0].name == "endless":\n        pass\n'
     compose.write_text(text.replace(begin, endless + begin))
-    answers = {"endless": {**HONEST, "facts": changed("base.gpus.0.name", "endless")}, "sound": READY}
+    gpu = {**HONEST["facts"]["base"]["gpus"][0], "device": "2fff", "name": "endless"}
+    answers = {"endless": {**HONEST, "facts": changed("base.gpus.0", gpu)}, "sound": READY}
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
     done = run_playbook(tmp_path, tree / "site.yml", hosts, limit_s=250, ANSIBLE_CONFIG=str(tree / "ansible.cfg"))
     assert done.returncode == 2 and "1 ready" in done.stdout, done.stdout + done.stderr

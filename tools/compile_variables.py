@@ -186,7 +186,7 @@ def settings_module(variables: list[Declaration]) -> str:
     return f'''"""The settings of the planner, generated from catalog/variables by `make catalog`; do not edit."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Union
+from typing import Any, NamedTuple
 
 # fmt: off
 # ruff: noqa: E501
@@ -201,8 +201,8 @@ POLICY = {tuple(policy)!r}
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r{quotes}{{
 {rows}}}{quotes})  # JSON is read faster than literals are compiled
-DEFAULTS: Dict[str, Any] = {{name: row[0] for name, row in _ROWS.items()}}
-RULES: Dict[str, List[Any]] = {{name: row[1:] for name, row in _ROWS.items()}}
+DEFAULTS: dict[str, Any] = {{name: row[0] for name, row in _ROWS.items()}}
+RULES: dict[str, list[Any]] = {{name: row[1:] for name, row in _ROWS.items()}}
 """For each variable: type, choices, pattern of the text or range, what it must be, validator, example."""
 '''
 

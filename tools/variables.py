@@ -32,12 +32,12 @@ TYPES = {
     "path": "str",
     "bool": "bool",
     "int": "int",
-    "list": "List[str]",
-    "dict": "Dict[str, Any]",
-    "devices": "Union[str, List[str]]",
+    "list": "list[str]",
+    "dict": "dict[str, Any]",
+    "devices": "str | list[str]",
     "raw": "Any",
 }
-"""Each type and its annotation in Python 3.6."""
+"""Each type and its annotation."""
 ANSIBLE_TYPES = {"devices": "raw"}
 CHECKS = ("text", "name", "location", "mirror", "fingerprint")
 

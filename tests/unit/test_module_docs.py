@@ -118,7 +118,9 @@ def test_the_documented_values_are_those_of_the_record(path: Path) -> None:
 
 def json_type(hint: Any) -> str:
     """The type of an annotation as the documentation of modules names it."""
-    one = next((one for one in typing.get_args(hint) if typing.get_origin(hint) is typing.Union), hint)
+    one = next(
+        (one for one in typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType)), hint
+    )
     one = getattr(one, "__supertype__", one)
     return "dict" if hasattr(one, "_fields") else str((typing.get_origin(one) or one).__name__)
 

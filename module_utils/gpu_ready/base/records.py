@@ -46,7 +46,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return _record(hint, value, where)
     origin: Any = getattr(hint, "__origin__", None)
     arguments: Tuple[Any, ...] = getattr(hint, "__args__", None) or ()
-    if origin is Union:
+    if origin is Union or type(hint).__name__ == "UnionType":  # X | Y, of records of the control node
         return _any_of(arguments, value, where)
     if origin in (list, List) and isinstance(value, list):
         if _all_are(arguments[0], value):

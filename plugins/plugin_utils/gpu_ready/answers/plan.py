@@ -1,6 +1,6 @@
 """What a task with gpu_node_plan answers: the control node computes it from the facts of the host."""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.records import Message, Word
 from ..plan.model import Notice, Refusal
@@ -22,10 +22,10 @@ class PlanEntry(NamedTuple):
     gpu_host: bool
     converged: bool
     summary: str
-    choice: Dict[str, Dict[str, object]]
-    refusals: List[Refusal]
-    warnings: List[Notice]
-    steps: List[PlannedStep]
+    choice: dict[str, dict[str, object]]
+    refusals: list[Refusal]
+    warnings: list[Notice]
+    steps: list[PlannedStep]
     digest: Word
 
 
@@ -33,10 +33,10 @@ class NodePlanAnswer(NamedTuple):
     """``todo``: parameters by the id of the step. ``verification``: parameters of the step of gpu_verify."""
 
     plan: PlanEntry
-    todo: Dict[str, Dict[str, object]]
-    verification: Optional[Dict[str, object]]
-    row: Dict[str, Optional[str]]
-    lines: List[str]
+    todo: dict[str, dict[str, object]]
+    verification: dict[str, object] | None
+    row: dict[str, str | None]
+    lines: list[str]
     upgrade: UpgradeStatus
     refusal: Message
     lease: Word

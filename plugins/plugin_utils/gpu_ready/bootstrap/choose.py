@@ -5,7 +5,7 @@ Runs on the control node, on the output of a shell script, since without Python 
 
 import re
 import shlex
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base.errors import GpuReadyError
 from ....module_utils.gpu_ready.system.model import OsRelease
@@ -31,18 +31,18 @@ class BootstrapError(GpuReadyError):
 class FoundPythons(NamedTuple):
     """What a shell on the host printed: each Python with its version, package managers, and the system."""
 
-    pythons: List[Tuple[Tuple[int, int], str]]
-    broken: List[Tuple[int, str, str]]
+    pythons: list[tuple[tuple[int, int], str]]
+    broken: list[tuple[int, str, str]]
     """Pythons that do not start: exit status, path, last printed line."""
-    managers: List[str]
+    managers: list[str]
     release: OsRelease
 
 
 class PythonChoice(NamedTuple):
     """How modules will run: with the Python at ``interpreter``, or after the shell script ``install`` was run."""
 
-    interpreter: Optional[str]
-    install: Optional[str]
+    interpreter: str | None
+    install: str | None
 
 
 def parse_found(text: str) -> FoundPythons:
@@ -60,14 +60,14 @@ def parse_found(text: str) -> FoundPythons:
     return FoundPythons(pythons, broken, managers, os_family.read_os_release(system))
 
 
-def oldest_python(core: str) -> Tuple[int, int]:
+def oldest_python(core: str) -> tuple[int, int]:
     """Return oldest Python on hosts that an ansible-core ("2.19.14") supports."""
     match = re.match(r"(\d+)\.(\d+)", core)
     return NEEDS.get((int(match.group(1)), int(match.group(2))), NEWER_NEED) if match else NEWER_NEED
 
 
 def choose_python(
-    found: FoundPythons, core: str, given: Dict[str, Any], tried: Optional[str] = None, check: bool = False
+    found: FoundPythons, core: str, given: dict[str, Any], tried: str | None = None, check: bool = False
 ) -> PythonChoice:
     """Return how modules will run; BootstrapError where they cannot. ``tried``: what an installation printed."""
     settings, refusals = variables.parse_settings({name: given[name] for name in VARIABLES if name in given})
@@ -120,7 +120,7 @@ def is_enterprise_7(found: FoundPythons) -> bool:
     return "yum" in found.managers and (found.release.version_id or "").split(".")[0] == "7"
 
 
-def describe_old_python(what: str, least: Tuple[int, int], core: str) -> str:
+def describe_old_python(what: str, least: tuple[int, int], core: str) -> str:
     fitting = [known for known, oldest in sorted(NEEDS.items()) if oldest < least]
     remedy = "Install a newer one beside it and set its path in ansible_python_interpreter"
     if fitting:

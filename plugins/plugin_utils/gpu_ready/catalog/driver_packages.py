@@ -1,7 +1,8 @@
 """Which packages are a driver, and who publishes them (data: catalog/driver_packages.yml)."""
 
 import re
-from typing import Any, Dict, FrozenSet, Iterable, List
+from collections.abc import Iterable
+from typing import Any
 
 from . import data as catalog_data
 
@@ -10,7 +11,7 @@ OTHER_NAMES = {UNKNOWN: "an unknown source", "runfile": "NVIDIA's .run installer
 LIBRARIES, MODULES, PARTS = "libraries", "modules", "parts"
 
 
-_packages: Dict[FrozenSet[str], "re.Pattern[str]"] = {}
+_packages: dict[frozenset[str], "re.Pattern[str]"] = {}
 
 
 def pattern_text(*kinds: str) -> str:
@@ -31,12 +32,12 @@ def driver_pattern() -> str:
     return pattern_text(LIBRARIES, MODULES, PARTS)
 
 
-def driver_packages(installed: Dict[str, str]) -> Dict[str, str]:
+def driver_packages(installed: dict[str, str]) -> dict[str, str]:
     pattern = _pattern(LIBRARIES, MODULES, PARTS)
     return {name: version for name, version in installed.items() if pattern.fullmatch(name)}
 
 
-def deciding_packages(names: Iterable[str]) -> List[str]:
+def deciding_packages(names: Iterable[str]) -> list[str]:
     """Return those driver packages that contain libcuda or libnvidia-ml, else those with the kernel module."""
     listed = list(names)
     for kind in (LIBRARIES, MODULES):
@@ -46,13 +47,13 @@ def deciding_packages(names: Iterable[str]) -> List[str]:
     return []
 
 
-def module_packages(names: Iterable[str]) -> List[str]:
+def module_packages(names: Iterable[str]) -> list[str]:
     return [name for name in names if _pattern(MODULES).fullmatch(name)]
 
 
-def publishers() -> Dict[str, Dict[str, Any]]:
+def publishers() -> dict[str, dict[str, Any]]:
     """Return publishers of drivers by key, in the order in which they are tried."""
-    data: Dict[str, Dict[str, Any]] = catalog_data.DRIVER_PACKAGES["publishers"]
+    data: dict[str, dict[str, Any]] = catalog_data.DRIVER_PACKAGES["publishers"]
     return data
 
 

@@ -1,7 +1,7 @@
 """Driver sources of a distribution: kinds of kernel modules, branches, packages, streams."""
 
 import re
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any
 
 from ....module_utils.gpu_ready.base import versions
 from . import model as catalog
@@ -15,22 +15,22 @@ DKMS = "dkms"
 PRECOMPILED = "precompiled"
 RUNFILE = "runfile"
 
-Pair = Tuple[int, str]
+Pair = tuple[int, str]
 """Branch and flavour."""
-DriverSource = Dict[str, Any]
+DriverSource = dict[str, Any]
 """The data of one driver source of a distribution."""
 
 
-def source_names(data: Distribution) -> List[str]:
+def source_names(data: Distribution) -> list[str]:
     """Return driver sources of a distribution in the order in which `auto` tries them."""
     return list(data["driver_sources"])
 
 
-def automatic_sources(data: Distribution) -> List[str]:
+def automatic_sources(data: Distribution) -> list[str]:
     return [name for name, entry in data["driver_sources"].items() if not entry.get("only_when_asked")]
 
 
-def module_kinds(data: Distribution, source: str) -> List[str]:
+def module_kinds(data: Distribution, source: str) -> list[str]:
     """Return kinds of kernel module of a source, first the kind that `auto` prefers.
 
     DKMS first: it builds the module for each kernel that an unattended update installs, in the version of the libraries
@@ -50,20 +50,20 @@ def source_entry(data: Distribution, source: str, kind: str = DKMS) -> DriverSou
     return dict(entry, **other) if kind == PRECOMPILED else entry
 
 
-def has_modules_for(data: Distribution, source: str, kind: str, kernel: str) -> Optional[bool]:
+def has_modules_for(data: Distribution, source: str, kind: str, kernel: str) -> bool | None:
     """Return whether a source says that its precompiled modules are for a kernel; None where it says nothing."""
     pattern = source_entry(data, source, kind).get("kernels")
     return bool(re.search(pattern, kernel)) if pattern else None
 
 
-def branches(data: Distribution, source: str, kind: str = DKMS) -> List[int]:
+def branches(data: Distribution, source: str, kind: str = DKMS) -> list[int]:
     """Return branches that a source carries, ascending."""
     return sorted(int(branch) for branch in source_entry(data, source, kind).get("branches") or ())
 
 
 def packages(
     data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
-) -> List[str]:
+) -> list[str]:
     """Return packages of a driver, [] where the source has none of that kind."""
     entry = source_entry(data, source, kind)
     if is_absent(entry, branch, flavour):
@@ -85,17 +85,17 @@ def is_unverified(data: Distribution, source: str, field: str, value: object = N
     return doubtful is True or value in (doubtful or ())
 
 
-def module_stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> Optional[str]:
+def module_stream(data: Distribution, source: str, branch: int, flavour: str, kind: str = DKMS) -> str | None:
     """Return the module stream of a driver, None where the repository is not modular."""
     streams = source_entry(data, source, kind).get("streams")
     return streams[flavour].format(branch=branch) if streams and flavour in streams else None
 
 
-def fabricmanager_package(data: Distribution, source: str, branch: int) -> Optional[str]:
+def fabricmanager_package(data: Distribution, source: str, branch: int) -> str | None:
     return companion_package(data, source, "fabricmanager", branch)
 
 
-def companion_package(data: Distribution, source: str, what: str, branch: int) -> Optional[str]:
+def companion_package(data: Distribution, source: str, what: str, branch: int) -> str | None:
     """Return package of a service beside the driver ("imex"), None where a source has none for a branch."""
     name = (data["driver_sources"].get(source) or {}).get(what)
     if isinstance(name, dict):
@@ -103,7 +103,7 @@ def companion_package(data: Distribution, source: str, what: str, branch: int) -
     return name.format(branch=branch) if name else None
 
 
-def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> Set[Pair]:
+def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> set[Pair]:
     limit = data.get("max_branch")
     return {
         (branch, flavour)
@@ -121,6 +121,6 @@ def has_flavour(data: Distribution, source: str, branch: int, profile: str, flav
     return bool(packages(data, source, branch, profile, flavour, kind, "any"))
 
 
-def all_branches(data: Distribution, source: str) -> List[int]:
+def all_branches(data: Distribution, source: str) -> list[int]:
     """Return branches that a source carries in any kind, ascending."""
     return sorted({branch for kind in module_kinds(data, source) for branch in branches(data, source, kind)})

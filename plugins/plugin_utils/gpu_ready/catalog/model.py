@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import versions
 from . import data as catalog_data
@@ -14,7 +14,7 @@ NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 """What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
 """The architecture (uname -m) whose repositories, installers and archives the catalog has."""
-Distribution = Dict[str, Any]
+Distribution = dict[str, Any]
 """The data of one distribution (catalog/distributions); tools/compile_catalog.py validates it."""
 
 
@@ -27,10 +27,10 @@ class Gpu(NamedTuple):
     device_id: str
     name: str
     architecture: str
-    last_branch: Optional[int]
-    first_branch: Optional[int]
-    flavours: Tuple[str, ...]
-    compute: Optional[str]
+    last_branch: int | None
+    first_branch: int | None
+    flavours: tuple[str, ...]
+    compute: str | None
     verified: bool = True
 
 
@@ -40,9 +40,9 @@ class Branch(NamedTuple):
     number: int
     newest: str
     kind: str
-    eol: Optional[str]
+    eol: str | None
     cuda: str
-    flavours: Tuple[str, ...]
+    flavours: tuple[str, ...]
 
 
 class Toolkit(NamedTuple):
@@ -53,7 +53,7 @@ class Toolkit(NamedTuple):
 
     version: str
     min_driver: str
-    compute: Tuple[str, ...]
+    compute: tuple[str, ...]
 
 
 class CudaInstaller(NamedTuple):
@@ -72,16 +72,16 @@ class Cudnn(NamedTuple):
     """
 
     version: str
-    cuda: Tuple[str, ...]
-    compute: Tuple[str, ...]
-    archives: Dict[Tuple[str, str], Dict[str, Optional[str]]]
+    cuda: tuple[str, ...]
+    compute: tuple[str, ...]
+    archives: dict[tuple[str, str], dict[str, str | None]]
 
 
 @functools.cache
-def gpus() -> Dict[str, Gpu]:
+def gpus() -> dict[str, Gpu]:
     """Return every GPU by device id (four small letters), without the names of those that no known branch drives."""
     oldest = min(catalog_data.BRANCHES)
-    found: Dict[str, Gpu] = {}
+    found: dict[str, Gpu] = {}
     for group in catalog_data.GPU_GROUPS:
         last, compute, flavours = group["last_branch"], group["compute"], tuple(group["flavours"])
         first, architecture, verified = group["first_branch"], group["architecture"], bool(group["verified"])
@@ -91,7 +91,7 @@ def gpus() -> Dict[str, Gpu]:
     return found
 
 
-def gpu(device_id: str) -> Optional[Gpu]:
+def gpu(device_id: str) -> Gpu | None:
     """Return a GPU by its device id ("1b38"), None for one that the catalog does not have."""
     return gpus().get(device_id.lower())
 
@@ -101,13 +101,13 @@ def is_older_than_turing(device_id: str) -> bool:
     return int(device_id, 16) < int(catalog_data.FIRST_OF_TURING, 16)
 
 
-def nvswitch(device_id: str) -> Optional[str]:
+def nvswitch(device_id: str) -> str | None:
     """Return the name of an NVSwitch by its device id, None for anything else."""
     name = catalog_data.NVSWITCHES.get(device_id.lower())
     return None if name is None else str(name)
 
 
-def branches() -> List[Branch]:
+def branches() -> list[Branch]:
     """Return driver branches, ascending."""
     return [
         Branch(
@@ -122,7 +122,7 @@ def branches() -> List[Branch]:
     ]
 
 
-def branch(number: int) -> Optional[Branch]:
+def branch(number: int) -> Branch | None:
     return next((entry for entry in branches() if entry.number == int(number)), None)
 
 
@@ -132,7 +132,7 @@ def has_ended(number: int) -> bool:
     return bool(known and known.eol and known.eol[:7] < DATE[:7])
 
 
-def toolkits() -> List[Toolkit]:
+def toolkits() -> list[Toolkit]:
     """Return CUDA toolkits, ascending."""
     return [
         Toolkit(version, data["min_driver"], tuple(data["compute"]))
@@ -140,7 +140,7 @@ def toolkits() -> List[Toolkit]:
     ]
 
 
-def cuda_installers() -> List[CudaInstaller]:
+def cuda_installers() -> list[CudaInstaller]:
     data = catalog_data.CUDA_INSTALLER
     found = []
     for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
@@ -150,12 +150,12 @@ def cuda_installers() -> List[CudaInstaller]:
     return found
 
 
-def cuda_installer_needs() -> List[str]:
+def cuda_installer_needs() -> list[str]:
     """Return packages that the program inside such an installer needs on the host."""
     return list(catalog_data.CUDA_INSTALLER["needs"])
 
 
-def cudnns() -> List[Cudnn]:
+def cudnns() -> list[Cudnn]:
     return [
         Cudnn(
             version,
@@ -173,7 +173,7 @@ def cudnns() -> List[Cudnn]:
     ]
 
 
-def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
+def cudnn_packages(major: str, kind: str) -> dict[str, Any] | None:
     """Return packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
 
     ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
@@ -186,16 +186,16 @@ def cudnn_packages(major: str, kind: str) -> Optional[Dict[str, Any]]:
 
 def distro(key: str) -> Distribution:
     """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
-    data: Dict[str, Any] = catalog_data.DISTROS[key]
+    data: dict[str, Any] = catalog_data.DISTROS[key]
     return dict(data, key=key)
 
 
-def distros() -> List[str]:
+def distros() -> list[str]:
     return sorted(catalog_data.DISTROS)
 
 
-def families() -> Dict[str, Any]:
-    data: Dict[str, Any] = catalog_data.FAMILIES
+def families() -> dict[str, Any]:
+    data: dict[str, Any] = catalog_data.FAMILIES
     return data
 
 
@@ -204,23 +204,23 @@ def is_realtime(kernel: str) -> bool:
     return bool(re.search(families()["realtime_kernels"], kernel))
 
 
-def repositories() -> Dict[str, Dict[str, Any]]:
-    data: Dict[str, Dict[str, Any]] = catalog_data.REPOSITORIES
+def repositories() -> dict[str, dict[str, Any]]:
+    data: dict[str, dict[str, Any]] = catalog_data.REPOSITORIES
     return data
 
 
-def dcgm() -> Dict[str, Any]:
+def dcgm() -> dict[str, Any]:
     """Return packages and versions of DCGM and its exporter, and digests of our files (catalog/monitoring.yml)."""
-    data: Dict[str, Any] = catalog_data.DCGM
+    data: dict[str, Any] = catalog_data.DCGM
     return data
 
 
-def managed_hosts() -> Dict[str, Dict[str, Any]]:
+def managed_hosts() -> dict[str, dict[str, Any]]:
     """Return kinds of hosts whose driver is somebody else's (catalog/managed_hosts.yml), in the order of tests."""
-    data: Dict[str, Dict[str, Any]] = catalog_data.MANAGED_HOSTS
+    data: dict[str, dict[str, Any]] = catalog_data.MANAGED_HOSTS
     return data
 
 
-def repository(identity: str) -> Dict[str, Any]:
-    data: Dict[str, Any] = catalog_data.REPOSITORIES[identity]
+def repository(identity: str) -> dict[str, Any]:
+    data: dict[str, Any] = catalog_data.REPOSITORIES[identity]
     return data

@@ -1,7 +1,7 @@
 """The settings of the planner, generated from catalog/variables by `make catalog`; do not edit."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Union
+from typing import Any, NamedTuple
 
 # fmt: off
 # ruff: noqa: E501
@@ -12,49 +12,49 @@ class Settings(NamedTuple):
 
     cuda_toolkit_default: str
     cuda_toolkit_profile: str
-    cuda_toolkit_remove: List[str]
-    cuda_toolkit_runfiles: Dict[str, Any]
+    cuda_toolkit_remove: list[str]
+    cuda_toolkit_runfiles: dict[str, Any]
     cuda_toolkit_source: str
-    cuda_toolkit_versions: List[str]
+    cuda_toolkit_versions: list[str]
     cudnn_archive: str
     cudnn_archive_sha256: str
     cudnn_source: str
-    cudnn_toolkits: List[str]
+    cudnn_toolkits: list[str]
     cudnn_version: str
     docker_engine_cgroup_driver: str
-    docker_engine_daemon_options: Dict[str, Any]
+    docker_engine_daemon_options: dict[str, Any]
     docker_engine_log_driver: str
-    docker_engine_log_options: Dict[str, Any]
+    docker_engine_log_options: dict[str, Any]
     docker_engine_replace_conflicting: bool
     docker_engine_source: str
     docker_engine_version: str
-    gpu_monitoring: List[str]
+    gpu_monitoring: list[str]
     gpu_monitoring_directory: str
     gpu_monitoring_interval: int
     gpu_monitoring_node_exporter: str
     gpu_monitoring_old_names: bool
     gpu_ready_activation: str
-    gpu_ready_disrupt: List[str]
+    gpu_ready_disrupt: list[str]
     gpu_ready_mirror: str
-    gpu_ready_mirror_keys: Dict[str, Any]
+    gpu_ready_mirror_keys: dict[str, Any]
     gpu_ready_reboot_ok: bool
     gpu_ready_treat_as: str
     gpu_ready_vault: bool
     gpu_verify_compute: bool
-    gpu_verify_devices: Union[str, List[str]]
+    gpu_verify_devices: str | list[str]
     gpu_verify_framework: str
     gpu_verify_framework_image: str
     gpu_verify_image: str
     nvidia_container_runtime_default: bool
-    nvidia_container_runtime_engines: List[str]
+    nvidia_container_runtime_engines: list[str]
     nvidia_container_runtime_migrate: bool
     nvidia_container_runtime_mode: str
     nvidia_driver_branch: str
     nvidia_driver_flavour: str
     nvidia_driver_hold: bool
     nvidia_driver_kernel_modules: str
-    nvidia_driver_module_parameters: Dict[str, Any]
-    nvidia_driver_packages: List[str]
+    nvidia_driver_module_parameters: dict[str, Any]
+    nvidia_driver_packages: list[str]
     nvidia_driver_persistence: bool
     nvidia_driver_profile: str
     nvidia_driver_replace_foreign: bool
@@ -119,6 +119,6 @@ _ROWS = json.loads(r'''{
 "nvidia_driver_runfile_sha256":["","str",[],"[0-9a-fA-F]{64}","64 hexadecimal digits, or empty","text"],
 "nvidia_driver_source":["auto","str",["auto","distro","cuda_repo","elrepo","runfile","none"],"","","text"],
 "nvidia_driver_version":["","str",[],"\\d{2,4}(\\.\\d+){1,2}","a version such as 580.178.04, or empty","text","580.178.04"]}''')  # JSON is read faster than literals are compiled
-DEFAULTS: Dict[str, Any] = {name: row[0] for name, row in _ROWS.items()}
-RULES: Dict[str, List[Any]] = {name: row[1:] for name, row in _ROWS.items()}
+DEFAULTS: dict[str, Any] = {name: row[0] for name, row in _ROWS.items()}
+RULES: dict[str, list[Any]] = {name: row[1:] for name, row in _ROWS.items()}
 """For each variable: type, choices, pattern of the text or range, what it must be, validator, example."""

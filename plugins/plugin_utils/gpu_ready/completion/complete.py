@@ -1,7 +1,5 @@
 """Facts of a host with what the catalog says of them: the system, the names of GPUs, who published the driver."""
 
-from typing import Optional
-
 from ....module_utils.gpu_ready.base.host import Host
 from ....module_utils.gpu_ready.facts import collect
 from ....module_utils.gpu_ready.facts.driver_origin import MIXED, RUNFILE, companion_names
@@ -17,12 +15,12 @@ PLATFORM_KEYRING = ("debian", "rhel", "fedora")
 ("KEYS: Make use of platform keyring for module signature verify": Debian, Ubuntu, EL, Fedora)."""
 
 
-def collect_facts(host: Host, treat_as: Optional[str] = None) -> Facts:
+def collect_facts(host: Host, treat_as: str | None = None) -> Facts:
     """Return the complete facts of a host that this process can read; ``treat_as``: as in :func:`complete`."""
     return complete(collect.collect(host, make_probes()), treat_as)
 
 
-def complete(facts: Facts, treat_as: Optional[str] = None) -> Facts:
+def complete(facts: Facts, treat_as: str | None = None) -> Facts:
     """Return facts as planners read them, of what a host answered.
 
     ``treat_as``: the operator's choice for a system that the catalog does not have.
@@ -32,7 +30,7 @@ def complete(facts: Facts, treat_as: Optional[str] = None) -> Facts:
     return facts._replace(base=system, driver=driver, raw=RawFacts())
 
 
-def complete_base(system: BaseFacts, raw: RawFacts, treat_as: Optional[str]) -> BaseFacts:
+def complete_base(system: BaseFacts, raw: RawFacts, treat_as: str | None) -> BaseFacts:
     release = os_family.read_os_release(raw.os_release)
     manager = None if os_family.resolve(release) else system.package_manager
     distro = os_family.resolve(release, treat_as, manager)
@@ -53,7 +51,7 @@ def complete_gpu(gpu: GpuFacts) -> GpuFacts:
     return gpu._replace(name=known.name) if known else gpu
 
 
-def complete_driver(driver: DriverFacts, raw: RawFacts, data: Optional[catalog.Distribution]) -> DriverFacts:
+def complete_driver(driver: DriverFacts, raw: RawFacts, data: catalog.Distribution | None) -> DriverFacts:
     if driver.origin in (RUNFILE, MIXED) or not driver.packages:
         return driver
     origin = find_origin(raw.driver, driver.packages, data)

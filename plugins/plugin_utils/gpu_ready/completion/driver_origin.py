@@ -1,7 +1,8 @@
 """Who published an installed driver, by what the package manager of its host says (catalog/driver_packages.yml)."""
 
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.facts.model import PackageEvidence, Place
 from ..catalog.driver_packages import UNKNOWN, publishers
@@ -18,7 +19,7 @@ class DriverOrigin(NamedTuple):
     place: str = ""
 
 
-def companion_patterns(data: Optional[Distribution]) -> List[str]:
+def companion_patterns(data: Distribution | None) -> list[str]:
     """Return the names, with ``{branch}``, that any source of a distribution has for the services beside a driver."""
     found = set()
     for entry in (data["driver_sources"] if data else {}).values():
@@ -27,7 +28,7 @@ def companion_patterns(data: Optional[Distribution]) -> List[str]:
     return sorted(found)
 
 
-def find_origin(found: List[PackageEvidence], packages: Iterable[str], data: Optional[Distribution]) -> DriverOrigin:
+def find_origin(found: list[PackageEvidence], packages: Iterable[str], data: Distribution | None) -> DriverOrigin:
     """Return who published a driver by the evidence of its deciding packages; ``packages``: all of the driver.
 
     A repository that has the installed version is the strongest evidence, then the vendor, then the version's revision,
@@ -49,12 +50,12 @@ def find_origin(found: List[PackageEvidence], packages: Iterable[str], data: Opt
     return DriverOrigin(UNKNOWN)
 
 
-def _of(entry: Dict[str, Any], what: str, kind: str) -> Optional[str]:
+def _of(entry: dict[str, Any], what: str, kind: str) -> str | None:
     value = (entry.get(what) or {}).get(kind)
     return None if value is None else str(value)
 
 
-def _by_place(entry: Dict[str, Any], one: PackageEvidence, kind: str, data: Optional[Distribution]) -> Optional[str]:
+def _by_place(entry: dict[str, Any], one: PackageEvidence, kind: str, data: Distribution | None) -> str | None:
     for place in one.places:
         archive = entry.get("archive") and data is not None and is_archive(place, data)
         section = place.section and entry.get("sections") and re.search(entry["sections"], place.section)
@@ -63,12 +64,12 @@ def _by_place(entry: Dict[str, Any], one: PackageEvidence, kind: str, data: Opti
     return None
 
 
-def _by_vendor(entry: Dict[str, Any], one: PackageEvidence, kind: str, data: Optional[Distribution]) -> Optional[str]:
+def _by_vendor(entry: dict[str, Any], one: PackageEvidence, kind: str, data: Distribution | None) -> str | None:
     vendors = entry.get("vendors")
     return "" if vendors and one.vendor and re.search(vendors, one.vendor, re.IGNORECASE) else None
 
 
-def _by_revision(entry: Dict[str, Any], one: PackageEvidence, kind: str, data: Optional[Distribution]) -> Optional[str]:
+def _by_revision(entry: dict[str, Any], one: PackageEvidence, kind: str, data: Distribution | None) -> str | None:
     revision = _of(entry, "revisions", kind)
     return "" if revision and not one.places and re.search(revision, one.version) else None
 

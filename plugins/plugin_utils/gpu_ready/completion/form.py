@@ -1,7 +1,7 @@
 """What the types of facts do not say. The facts of a host are checked before anything is planned from them."""
 
 import re
-from typing import Iterator, Tuple
+from collections.abc import Iterator
 
 from ....module_utils.gpu_ready.base.records import RecordError
 from ....module_utils.gpu_ready.facts.model import Facts
@@ -15,7 +15,7 @@ def check_form(facts: Facts) -> None:
             raise RecordError("Facts.%s must be %s, not %r" % (field, what, value))
 
 
-def _rules(facts: Facts) -> Iterator[Tuple[str, str, object, bool]]:
+def _rules(facts: Facts) -> Iterator[tuple[str, str, object, bool]]:
     """Yield the field, what it must be, its value, and whether it is that."""
     base, containerd = facts.base, facts.engines.containerd
     distro = base.distro

@@ -1,7 +1,7 @@
 """Which system an os-release is: its family by catalog/families.yml, and the catalog's entry for it."""
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from ....module_utils.gpu_ready.system import os_release
 from ....module_utils.gpu_ready.system.model import OsRelease
@@ -15,7 +15,7 @@ def read_os_release(text: str) -> OsRelease:
     return found._replace(family=find_family(found, values), base=find_base(found, values))
 
 
-def find_family(release: OsRelease, values: Dict[str, str]) -> str:
+def find_family(release: OsRelease, values: dict[str, str]) -> str:
     """Return the family by the rules of catalog/families.yml; "other" where none holds."""
     rules = catalog.families()
     identity = (release.id or "").lower()
@@ -38,7 +38,7 @@ def find_family(release: OsRelease, values: Dict[str, str]) -> str:
     return str(rule["else"]) if limit and release.major and int(release.major) >= limit else found
 
 
-def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]:
+def family_by_platform(platform_id: str, rules: dict[str, Any]) -> str | None:
     match = re.match(r"^platform:([a-z]+)\d", platform_id)
     for name, rule in rules["families"].items():
         if match and rule.get("platform") == match.group(1):
@@ -46,7 +46,7 @@ def family_by_platform(platform_id: str, rules: Dict[str, Any]) -> Optional[str]
     return None
 
 
-def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
+def family_by_likes(likes: list[str], rules: dict[str, Any]) -> str | None:
     if set(likes) & set(rules["blocked"]):
         return None
     for name, rule in rules["families"].items():
@@ -55,14 +55,14 @@ def family_by_likes(likes: List[str], rules: Dict[str, Any]) -> Optional[str]:
     return None
 
 
-def find_base(release: OsRelease, values: Dict[str, str]) -> Optional[str]:
+def find_base(release: OsRelease, values: dict[str, str]) -> str | None:
     bases = catalog.families()["bases"]
     own = next((key for key in ("DEBIAN_CODENAME", "UBUNTU_CODENAME", "VERSION_CODENAME") if values.get(key)), None)
     named = bases.get(values[own]) if own else None
     return None if named is None or named.split()[0] == (release.id or "").lower() else str(named)
 
 
-def resolve(release: OsRelease, treat_as: Optional[str] = None, manager: Optional[str] = None) -> Optional[str]:
+def resolve(release: OsRelease, treat_as: str | None = None, manager: str | None = None) -> str | None:
     """Return the catalog's key of a system; ``treat_as``: the operator's choice for one that it does not have.
 
     A system counts as itself first, then as the base of a known relative, then as its base by code name. An image
@@ -82,7 +82,7 @@ def is_image(release: OsRelease) -> bool:
     return release.variant_id in catalog.families()["image_variants"]
 
 
-def similar(release: OsRelease, manager: Optional[str] = None) -> List[str]:
+def similar(release: OsRelease, manager: str | None = None) -> list[str]:
     """Return the distributions as which an unknown system may be treated: those of the same package family.
 
     The first ID that a distribution of this family has decides: of the system, of its base, then of ID_LIKE.
@@ -102,7 +102,7 @@ def similar(release: OsRelease, manager: Optional[str] = None) -> List[str]:
     ]
 
 
-def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str]:
+def find_by_id(identity: str, version: str | None, name: str) -> str | None:
     """Return the key of the distribution that lists an ID with this version in its ``ids`` or its ``relatives``."""
     for key in catalog.distros():
         data = catalog.distro(key)
@@ -112,6 +112,6 @@ def find_by_id(identity: str, version: Optional[str], name: str) -> Optional[str
     return None
 
 
-def is_within(version: Optional[str], listed: str) -> bool:
+def is_within(version: str | None, listed: str) -> bool:
     """Return True if a VERSION_ID is the listed version or one of its minor versions ("9.6" of "9")."""
     return ((version or "") + ".").startswith(listed + ".")

@@ -1,7 +1,5 @@
 """What hosts look for, by the catalog."""
 
-from typing import Dict
-
 from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.facts.probes import ManagedHost, Probes
 from ..catalog import model as catalog
@@ -27,7 +25,7 @@ def make_probes() -> Probes:
     )
 
 
-def probes_json() -> Dict[str, object]:
+def probes_json() -> dict[str, object]:
     """Return the probes as the argument of a module."""
-    found: Dict[str, object] = records.to_json(make_probes())
+    found: dict[str, object] = records.to_json(make_probes())
     return found

@@ -6,9 +6,9 @@ thousands of files need not parse what it does not use.
 
 import hashlib
 import json
-import os
 import urllib.parse
-from typing import Any, Dict, List, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import files, records
 from ....module_utils.gpu_ready.base.json_file import parse_json
@@ -38,7 +38,7 @@ class Header(NamedTuple):
     captured: str
     gpu_ready: str
     ansible_core: str
-    settings: Dict[str, object] = {}
+    settings: dict[str, object] = {}
 
 
 class Capture(NamedTuple):
@@ -64,24 +64,24 @@ def file_name(host: str) -> str:
     return name + SUFFIX
 
 
-def write(directory: str, header: Header, facts: Facts, raw: Dict[str, object]) -> str:
+def write(directory: str, header: Header, facts: Facts, raw: dict[str, object]) -> str:
     """Write a capture for its owner only; return its path. Raises OSError."""
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    path = os.path.join(directory, file_name(header.host))
+    Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = str(Path(directory, file_name(header.host)))
     parts = [dict(records.to_json(header), schema=SCHEMA), facts_model.to_json(facts), raw]
     lines = [json.dumps(part, sort_keys=True) + "\n" for part in parts]
     files.write_atomic(path, "".join(lines).encode("ascii"), files.PRIVATE)
     return path
 
 
-def paths_in(directory: str) -> List[str]:
+def paths_in(directory: str) -> list[str]:
     """Return the captures of a directory by name. Raises OSError."""
-    return [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if name.endswith(SUFFIX)]
+    return [str(path) for path in sorted(Path(directory).iterdir()) if path.name.endswith(SUFFIX)]
 
 
 def read(path: str) -> Capture:
     """Return the capture in a file. Raises CaptureError, OSError."""
-    with open(path, "rb") as handle:
+    with Path(path).open("rb") as handle:
         head = handle.readline(LARGEST)
         facts = handle.readline(LARGEST + 1)
     try:

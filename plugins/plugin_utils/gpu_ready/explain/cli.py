@@ -8,7 +8,9 @@ import posixpath
 import re
 import sys
 import tarfile
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base.long_lines import cut_lines
 from ....module_utils.gpu_ready.base.plain_text import plain_text
@@ -33,11 +35,11 @@ class Kind(NamedTuple):
     """A kind of output: its word, parser of its bytes, description of the parsed values, and where it is from."""
 
     name: str
-    parse: Callable[[bytes], Dict[str, Any]]
-    to_lines: Callable[[Dict[str, Any]], List[str]]
+    parse: Callable[[bytes], dict[str, Any]]
+    to_lines: Callable[[dict[str, Any]], list[str]]
     help: str
 
-    def read(self, data: bytes) -> Dict[str, Any]:
+    def read(self, data: bytes) -> dict[str, Any]:
         """Read a text; another program's output is only named, in ``form``, with the kind that reads it."""
         answer = self.parse(data)
         found = None if answer.get("problems") else forms.foreign_form(self.name, text_of(data))
@@ -45,7 +47,7 @@ class Kind(NamedTuple):
             return answer
         return dict(self.parse(b""), form=found.name, form_kind=found.kind)
 
-    def describe(self, answer: Dict[str, Any]) -> List[str]:
+    def describe(self, answer: dict[str, Any]) -> list[str]:
         """Return what a reading means."""
         if "form" not in answer:
             return self.to_lines(answer)
@@ -69,7 +71,7 @@ def text_of(data: bytes) -> str:
 # --- os-release --------------------------------------------------------------------------------------------------
 
 
-def read_os_release(data: bytes) -> Dict[str, Any]:
+def read_os_release(data: bytes) -> dict[str, Any]:
     """Read an os-release file, and say which distribution of the catalog it is."""
     found = os_family.read_os_release(text_of(data))
     answer = dict(found._asdict())
@@ -84,7 +86,7 @@ def read_os_release(data: bytes) -> Dict[str, Any]:
     return answer
 
 
-def describe_os_release(answer: Dict[str, Any]) -> List[str]:
+def describe_os_release(answer: dict[str, Any]) -> list[str]:
     """Return what an os-release means for gpu-ready."""
     name = answer["pretty"] or answer["id"] or "This text"
     if answer["id"] is None:
@@ -111,8 +113,8 @@ class Archive(PaperHost):
     """A host in a tar archive of its /sys."""
 
     def __init__(self, data: bytes) -> None:
-        self.files: Dict[str, bytes] = {}
-        self.links: Dict[str, str] = {}
+        self.files: dict[str, bytes] = {}
+        self.links: dict[str, str] = {}
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             for member in archive:
                 path = self.path(member.name)
@@ -142,23 +144,23 @@ class Archive(PaperHost):
                 return path
         return path
 
-    def read_bytes(self, path: str) -> Optional[bytes]:
+    def read_bytes(self, path: str) -> bytes | None:
         """Return the content of a file."""
         return self.files.get(self.realpath(path))
 
-    def readlink(self, path: str) -> Optional[str]:
+    def readlink(self, path: str) -> str | None:
         """Return a link's target."""
         directory, _, name = path.rpartition("/")
         return self.links.get(self.realpath(directory) + "/" + name)
 
-    def listdir(self, path: str) -> List[str]:
+    def listdir(self, path: str) -> list[str]:
         """Return the names in a directory."""
         prefix = path.rstrip("/") + "/"
         names = list(self.files) + list(self.links)
         return sorted({name[len(prefix) :].split("/")[0] for name in names if name.startswith(prefix)})
 
 
-def read_lspci(data: bytes) -> Dict[str, Any]:
+def read_lspci(data: bytes) -> dict[str, Any]:
     """Read lspci output of any form, kernel messages, or a tar archive of sysfs."""
     if data[:2] == b"\x1f\x8b" or data[257:262] == b"ustar" or data[:3] == b"BZh" or data[:6] == b"\xfd7zXZ\x00":
         try:
@@ -180,7 +182,7 @@ BARE_ID = re.compile(r"\b10de:([0-9a-f]{4})\b", re.IGNORECASE)
 """The number of a device of NVIDIA, wherever it is."""
 
 
-def describe_lspci(answer: Dict[str, Any]) -> List[str]:
+def describe_lspci(answer: dict[str, Any]) -> list[str]:
     """Return what the cards are and which driver each one takes."""
     lines = []
     for gpu in answer["nvidia_gpus"]:
@@ -204,12 +206,12 @@ def describe_lspci(answer: Dict[str, Any]) -> List[str]:
     return lines
 
 
-def describe_named(device_id: str) -> List[str]:
+def describe_named(device_id: str) -> list[str]:
     """Return lines about a GPU of which only the number is known."""
     return describe_gpu({"slot": "[10de:%s]" % device_id, "device_id": device_id, "name": None})
 
 
-def describe_gpu(row: Dict[str, Any]) -> List[str]:
+def describe_gpu(row: dict[str, Any]) -> list[str]:
     """Return lines about one card."""
     identity = row["device_id"] or pci_reading.find_device_by_name(row["name"])
     known = catalog.gpu(identity) if identity else None
@@ -241,12 +243,12 @@ def describe_gpu(row: Dict[str, Any]) -> List[str]:
 # --- /proc/driver/nvidia/version ---------------------------------------------------------------------------------
 
 
-def read_proc_version(data: bytes) -> Dict[str, Any]:
+def read_proc_version(data: bytes) -> dict[str, Any]:
     """Read /proc/driver/nvidia/version, modinfo or /sys/module/nvidia/version."""
     text = text_of(data)
     found = parse_pasted_version(text)
     if found is None:
-        answer: Dict[str, Any] = {"driver_version": None, "major": None, "flavour": None, "arch": None}
+        answer: dict[str, Any] = {"driver_version": None, "major": None, "flavour": None, "arch": None}
         return dict(answer, loaded=False) if reports_absence(text) else answer
     answer = {
         "driver_version": found.version,
@@ -258,7 +260,7 @@ def read_proc_version(data: bytes) -> Dict[str, Any]:
     return dict(answer, tegra=True) if found.tegra else answer
 
 
-def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
+def describe_proc_version(answer: dict[str, Any]) -> list[str]:
     """Return what the version means."""
     if answer.get("loaded") is False:
         return [
@@ -283,7 +285,7 @@ def describe_proc_version(answer: Dict[str, Any]) -> List[str]:
 # --- nvidia-detect -----------------------------------------------------------------------------------------------
 
 
-def read_detect(data: bytes) -> Dict[str, Any]:
+def read_detect(data: bytes) -> dict[str, Any]:
     """Read the answer of nvidia-detect."""
     answer = nvidia_detect.parse(text_of(data)).as_dict()
     locator = Locator(text_of(data))
@@ -291,7 +293,7 @@ def read_detect(data: bytes) -> Dict[str, Any]:
     return dict(answer, lines=locator.values(answer, ["package", "driver_version"]))
 
 
-def describe_card(card: Dict[str, Any]) -> str:
+def describe_card(card: dict[str, Any]) -> str:
     """Return what the catalog has about a card that nvidia-detect names."""
     if card["device_id"] is None:
         return "%s: the text does not show its number." % card["name"]
@@ -302,7 +304,7 @@ def describe_card(card: Dict[str, Any]) -> str:
     return "%s [10de:%s]: the catalog has %s." % (known.name, card["device_id"], ceiling)
 
 
-def describe_detect(answer: Dict[str, Any]) -> List[str]:
+def describe_detect(answer: dict[str, Any]) -> list[str]:
     """Return what nvidia-detect says, and where the catalog differs."""
     if answer["tool"] is None:
         return ["This is no output of nvidia-detect.", "Remedy: give the whole output of `nvidia-detect -v`."]
@@ -321,7 +323,7 @@ def describe_detect(answer: Dict[str, Any]) -> List[str]:
 # --- daemon.json -------------------------------------------------------------------------------------------------
 
 
-def read_daemon_json(data: bytes) -> Dict[str, Any]:
+def read_daemon_json(data: bytes) -> dict[str, Any]:
     """Read docker's daemon.json."""
     from . import daemon_json
 
@@ -335,7 +337,7 @@ def read_daemon_json(data: bytes) -> Dict[str, Any]:
     return dict(answer, lines=lines) if answer["valid_json"] else answer
 
 
-def describe_damage(answer: Dict[str, Any]) -> List[str]:
+def describe_damage(answer: dict[str, Any]) -> list[str]:
     """Return lines about a daemon.json that is no JSON object."""
     if answer.get("line") is None:
         return ["Not valid: %s." % answer["problem"], "Remedy: %s." % answer["remedy"]]
@@ -347,7 +349,7 @@ def describe_damage(answer: Dict[str, Any]) -> List[str]:
     ]
 
 
-def describe_daemon_json(answer: Dict[str, Any]) -> List[str]:
+def describe_daemon_json(answer: dict[str, Any]) -> list[str]:
     """Return what a daemon.json means."""
     if not answer.get("valid_json"):
         return describe_damage(answer)
@@ -406,7 +408,7 @@ ALL = (
         "the kernel's log, by dmesg, journalctl -k or syslog",
     ),
 )
-KINDS: Dict[str, Kind] = {kind.name: kind for kind in ALL}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in ALL}
 """Every kind of output that `gpu-explain read` understands; a new one is one entry."""
 
 
@@ -484,14 +486,14 @@ def read_file(path: str) -> bytes:
     if path == "-":
         data = sys.stdin.buffer.read(LARGEST + 1)
     else:
-        with open(path, "rb") as handle:
+        with Path(path).open("rb") as handle:
             data = handle.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError("it is larger than %d MiB; give the part that matters" % (LARGEST >> 20))
     return data
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run gpu-explain."""
     complete()
     words = sys.argv[1:] if argv is None else argv

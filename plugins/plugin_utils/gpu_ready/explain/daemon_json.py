@@ -1,7 +1,7 @@
 """daemon.json for gpu-explain: what it sets, or the mistake that makes it invalid and how to correct it."""
 
 import re
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from ....module_utils.gpu_ready.containers.daemon_json import document
 from ....module_utils.gpu_ready.containers.daemon_json.document import BLANK, DaemonJsonError
@@ -24,7 +24,7 @@ _PLACES = (
 )
 
 
-def find_mistake(text: str, error: DaemonJsonError) -> Tuple[str, str]:
+def find_mistake(text: str, error: DaemonJsonError) -> tuple[str, str]:
     """Return the problem and its remedy: the usual mistakes, for which the parser only says what it expected."""
     lines = text.split("\n")
     at = sum(len(row) + 1 for row in lines[: max(error.line - 1, 0)]) + max(error.column - 1, 0)
@@ -61,7 +61,7 @@ def starts_docker(data: bytes) -> bool:
     return True
 
 
-def explain(data: bytes) -> Dict[str, Any]:
+def explain(data: bytes) -> dict[str, Any]:
     """Return the keys and runtimes of a daemon.json, or what is wrong with it and what to do."""
     if not data.strip(BLANK.encode("ascii")):
         return {

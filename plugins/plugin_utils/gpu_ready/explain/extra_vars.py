@@ -1,6 +1,8 @@
 """The option -e of gpu-explain: variables as ansible-playbook reads them, and only those that gpu-ready has."""
 
-from typing import Any, Dict, Iterable, List
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from ....module_utils.gpu_ready.base.nearest import nearest
 from ..catalog.settings import RULES
@@ -10,9 +12,9 @@ COLLECTING = "gpu_ready_treat_as"
 """Decides what the facts are, so a capture cannot answer for another value."""
 
 
-def read_variables(requested: Iterable[str]) -> Dict[str, Any]:
+def read_variables(requested: Iterable[str]) -> dict[str, Any]:
     """Return the variables of options -e: name=value, @FILE or JSON; later ones win. Raises ValueError, OSError."""
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for one in requested:
         if one.strip():
             found.update(read_option(one.strip()))
@@ -21,7 +23,7 @@ def read_variables(requested: Iterable[str]) -> Dict[str, Any]:
     return found
 
 
-def read_option(variable: str) -> Dict[str, Any]:
+def read_option(variable: str) -> dict[str, Any]:
     """Return the variables of one option, as ansible/utils/vars.py (load_extra_vars) reads it."""
     import yaml
     from ansible.parsing.splitter import parse_kv
@@ -34,11 +36,7 @@ def read_option(variable: str) -> Dict[str, Any]:
         if rest or not found:
             raise ValueError("-e %s: write it as name=value" % variable)
         return {str(name): str(value) for name, value in found.items()}
-    if variable[0] == "@":
-        with open(variable[1:], encoding="utf-8") as handle:
-            content = handle.read()
-    else:
-        content = variable
+    content = Path(variable[1:]).read_text(encoding="utf-8") if variable[0] == "@" else variable
     try:
         found = yaml.safe_load(content)  # in Python: the loader in C crashes where lists nest too deeply
     except Exception as error:  # of PyYAML, and RecursionError
@@ -48,7 +46,7 @@ def read_option(variable: str) -> Dict[str, Any]:
     return {str(name): value for name, value in found.items()}
 
 
-def names() -> List[str]:
+def names() -> list[str]:
     """Return the public variables."""
     return sorted({*RULES, *other_rules()})
 

@@ -2,11 +2,12 @@
 
 import argparse
 import json
-import os
 import shlex
 import shutil
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import secret_values
 from ....module_utils.gpu_ready.base.plain_text import plain_text
@@ -57,12 +58,12 @@ class Answer(NamedTuple):
     """What is shown. ``changes``: None without --against. ``given``: the variables of -e."""
 
     directory: str
-    given: Dict[str, Any]
+    given: dict[str, Any]
     planned: Planned
-    groups: List[Group]
-    outliers: List[Any]
+    groups: list[Group]
+    outliers: list[Any]
     against: str
-    changes: Optional[List[PlanChange]]
+    changes: list[PlanChange] | None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def compute(directory: str, options: Sequence[str], against: Optional[str]) -> Answer:
+def compute(directory: str, options: Sequence[str], against: str | None) -> Answer:
     """Return what is shown. Raises ValueError, OSError."""
     given = extra_vars.read_variables(options)
     planned = fleet_plans.plan_directory(directory, given)
@@ -98,7 +99,7 @@ def compute(directory: str, options: Sequence[str], against: Optional[str]) -> A
         raise ValueError("%s: it has no captures. Write them with playbooks/capture.yml" % directory)
     changed, text = None, ""
     if against is not None:
-        if os.path.isdir(against):
+        if against and Path(against).is_dir():
             other, text = fleet_plans.plan_directory(against, given), "the captures in %s" % against
         else:
             before = extra_vars.read_variables(options_of(against))
@@ -111,9 +112,9 @@ def compute(directory: str, options: Sequence[str], against: Optional[str]) -> A
     )  # fmt: skip
 
 
-def joined(words: Sequence[str]) -> List[str]:
+def joined(words: Sequence[str]) -> list[str]:
     """Return words with the value of --against in the same one: argparse takes one that begins with -e for options."""
-    found: List[str] = []
+    found: list[str] = []
     for word in words:
         if found[-1:] == ["--against"]:
             found[-1] += "=" + word
@@ -122,7 +123,7 @@ def joined(words: Sequence[str]) -> List[str]:
     return found
 
 
-def options_of(text: str) -> List[str]:
+def options_of(text: str) -> list[str]:
     """Return the values of the options -e in a text, the text if it has none. Raises ValueError for others."""
     if text[:1] in ("@", "{") or (text[:1] != "-" and "=" in text):
         return [text]
@@ -139,7 +140,7 @@ def options_of(text: str) -> List[str]:
     return found
 
 
-def settings_text(given: Dict[str, Any]) -> str:
+def settings_text(given: dict[str, Any]) -> str:
     """Return variables in words."""
     if not given:
         return "the variables of the inventory"
@@ -191,8 +192,8 @@ def heading(answer: Answer) -> str:
 def totals(answer: Answer) -> str:
     """Return the last line: hosts by state, and what they would be disturbed by."""
     plans = [host.plan for host in answer.planned.hosts]
-    counts: Dict[str, int] = {}
-    disturbed: Dict[str, int] = {}
+    counts: dict[str, int] = {}
+    disturbed: dict[str, int] = {}
     for plan in plans:
         counts[plan.state] = counts.get(plan.state, 0) + 1
         for name in plan.disruptions:
@@ -201,18 +202,18 @@ def totals(answer: Answer) -> str:
     return layout.counts_text(counts, len(plans)) + ("; " + ", ".join(parts) if parts else "")
 
 
-def names(found: List[str]) -> str:
+def names(found: list[str]) -> str:
     return "%d: %s" % (len(found), layout.names_text(found, 2)) if len(found) > 1 else found[0]
 
 
-def cells(group: Group) -> List[str]:
+def cells(group: Group) -> list[str]:
     plan = group.plan
     texts = [plan.distribution, plan.gpus, plan.installed, plan.desired]
     texts += [fleet_compare.steps_text(plan), ", ".join(plan.disruptions)]
     return [layout.one_line(text) or layout.NOTHING for text in texts]
 
 
-def refusal_text(refusal: Dict[str, str]) -> str:
+def refusal_text(refusal: dict[str, str]) -> str:
     return "%s: %s. Remedy: %s." % (refusal["code"], refusal["message"], refusal["remedy"])
 
 
@@ -252,7 +253,7 @@ def show(answer: Answer, form: str) -> str:
     return as_text(answer, shutil.get_terminal_size((layout.WIDTH, 0)).columns)
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Explain a fleet; exit status 0: every host has a plan, 1: some are refused, 2: wrong usage or files."""
     arguments = parser().parse_args(joined(sys.argv[1:] if argv is None else argv))
     try:

@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .fleet_plans import REFUSED, CapturedHost, HostPlan, outcome
 
@@ -15,35 +16,35 @@ LEAST = 3
 class Group(NamedTuple):
     """Hosts with the same GPUs and system for which a run would do the same. ``plan``: of the first one."""
 
-    names: List[str]
+    names: list[str]
     plan: HostPlan
 
 
 class PlanChange(NamedTuple):
     """Hosts for which two settings, or two captures, lead to different plans; both in words."""
 
-    names: List[str]
+    names: list[str]
     kind: str
     before: str
     after: str
 
 
-def kind_of(plan: HostPlan) -> Tuple[str, str]:
+def kind_of(plan: HostPlan) -> tuple[str, str]:
     return plan.distribution, plan.gpus
 
 
-def groups(hosts: Sequence[CapturedHost]) -> List[Group]:
+def groups(hosts: Sequence[CapturedHost]) -> list[Group]:
     """Return the groups: refused ones first, then the largest."""
-    found: Dict[Tuple[Tuple[str, str], str, str], Group] = {}
+    found: dict[tuple[tuple[str, str], str, str], Group] = {}
     for host in hosts:
         key = (kind_of(host.plan), host.plan.installed, outcome(host.plan))
         found.setdefault(key, Group([], host.plan)).names.append(host.name)
     return sorted(found.values(), key=lambda one: (one.plan.state != REFUSED, -len(one.names), one.names))
 
 
-def outliers(hosts: Sequence[CapturedHost]) -> List[Tuple[str, str]]:
+def outliers(hosts: Sequence[CapturedHost]) -> list[tuple[str, str]]:
     """Return the hosts that are unlike the others with their GPUs and distribution, and in what."""
-    kinds: Dict[Tuple[str, str], List[CapturedHost]] = {}
+    kinds: dict[tuple[str, str], list[CapturedHost]] = {}
     for host in hosts:
         kinds.setdefault(kind_of(host.plan), []).append(host)
     found = []
@@ -63,10 +64,10 @@ def outliers(hosts: Sequence[CapturedHost]) -> List[Tuple[str, str]]:
     return sorted(found)
 
 
-def changes(before: Sequence[CapturedHost], after: Sequence[CapturedHost]) -> List[PlanChange]:
+def changes(before: Sequence[CapturedHost], after: Sequence[CapturedHost]) -> list[PlanChange]:
     """Return what differs between two plans of the hosts, equal differences once, those of the most hosts first."""
     plans = {host.name: host.plan for host in before}
-    found: Dict[str, PlanChange] = {}
+    found: dict[str, PlanChange] = {}
     for host in after:
         old = plans.pop(host.name, None)
         if old is None or outcome(old) != outcome(host.plan):
@@ -77,7 +78,7 @@ def changes(before: Sequence[CapturedHost], after: Sequence[CapturedHost]) -> Li
     return sorted(found.values(), key=lambda one: (-len(one.names), one.names))
 
 
-def add(found: Dict[str, PlanChange], name: str, kind: str, before: str, after: str) -> None:
+def add(found: dict[str, PlanChange], name: str, kind: str, before: str, after: str) -> None:
     found.setdefault(json.dumps([kind, before, after]), PlanChange([], kind, before, after)).names.append(name)
 
 

@@ -2,13 +2,13 @@
 
 import base64
 import hashlib
-import os
+from pathlib import Path
 from typing import Any
 
 from ....module_utils.gpu_ready.base.plain_text import plain_text
 from . import fleet, fleet_compare
 
-TEMPLATES = "../../fleet_report/templates"
+TEMPLATES = Path(__file__).resolve().parents[2] / "fleet_report/templates"
 TONES = {"ready": "good", "planned": "warn", "refused": "bad", "no_gpu": "none"}
 
 
@@ -17,12 +17,10 @@ def page(answer: fleet.Answer) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    directory = os.path.join(os.path.dirname(os.path.realpath(__file__)), TEMPLATES)
-    with open(os.path.join(directory, "page.css"), encoding="utf-8") as handle:
-        style = handle.read()
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     environment: Any = Environment(
-        loader=FileSystemLoader(directory),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -4,7 +4,8 @@ import json
 import multiprocessing
 import os
 import signal
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base.disruptions import DISRUPTIONS, REBOOT
 from ....module_utils.gpu_ready.base.errors import GpuReadyError
@@ -37,11 +38,11 @@ class HostPlan(NamedTuple):
     installed: str
     desired: str
     summary: str
-    steps: List[Tuple[str, str, str]]
-    disruptions: List[str]
-    refusals: List[Dict[str, str]]
-    warnings: List[Dict[str, str]]
-    features: Dict[str, str]
+    steps: list[tuple[str, str, str]]
+    disruptions: list[str]
+    refusals: list[dict[str, str]]
+    warnings: list[dict[str, str]]
+    features: dict[str, str]
 
     @property
     def reboots(self) -> bool:
@@ -59,16 +60,16 @@ class CapturedHost(NamedTuple):
 class Planned(NamedTuple):
     """A directory of captures. ``unread``: why, by path; versions of gpu-ready in ``releases``."""
 
-    hosts: List[CapturedHost]
-    unread: Dict[str, str]
-    releases: List[str]
+    hosts: list[CapturedHost]
+    unread: dict[str, str]
+    releases: list[str]
 
 
-def plan_directory(directory: str, given: Dict[str, Any]) -> Planned:
+def plan_directory(directory: str, given: dict[str, Any]) -> Planned:
     """Return the plans of all captures with these variables in place of those of the inventory. Raises OSError."""
-    unread: Dict[str, str] = {}
-    named: Dict[str, Tuple[captures.Header, str]] = {}
-    first: Dict[str, str] = {}
+    unread: dict[str, str] = {}
+    named: dict[str, tuple[captures.Header, str]] = {}
+    first: dict[str, str] = {}
     for path in captures.paths_in(directory):
         try:
             capture = captures.read(path)
@@ -87,18 +88,18 @@ def plan_directory(directory: str, given: Dict[str, Any]) -> Planned:
     for host, (header, digest) in sorted(named.items()):
         plan, fault = plans[digest]
         if plan is None:
-            unread[os.path.join(directory, captures.file_name(header.host))] = fault
+            unread[str(Path(directory, captures.file_name(header.host)))] = fault
         else:
             hosts.append(CapturedHost(host, layout.one_line(header.captured), plan))
     releases = sorted({layout.one_line(header.gpu_ready) for header, _ in named.values()})
     return Planned(hosts, unread, releases)
 
 
-Job = Tuple[str, Dict[str, Any]]
-Outcome = Tuple[Optional[HostPlan], str]
+Job = tuple[str, dict[str, Any]]
+Outcome = tuple[HostPlan | None, str]
 
 
-def plan_all(jobs: List[Job]) -> List[Outcome]:
+def plan_all(jobs: list[Job]) -> list[Outcome]:
     """Return the plans of captures in their order."""
     workers = min(os.cpu_count() or 1, len(jobs) // FEW)
     if workers < 2:
@@ -132,7 +133,7 @@ def plan_file(job: Job) -> Outcome:
         signal.signal(signal.SIGPROF, before)
 
 
-def plan_facts(facts: Facts, given: Dict[str, Any]) -> HostPlan:
+def plan_facts(facts: Facts, given: dict[str, Any]) -> HostPlan:
     """Return what site.yml would do with a host of these facts and variables."""
     decided = plan_of(facts, given)
     row = compose.report_row(facts, decided)
@@ -153,7 +154,7 @@ def plan_facts(facts: Facts, given: Dict[str, Any]) -> HostPlan:
     )
 
 
-def plan_of(facts: Facts, given: Dict[str, Any]) -> compose.Plan:
+def plan_of(facts: Facts, given: dict[str, Any]) -> compose.Plan:
     """Return the plan of site.yml for a host of these facts and variables."""
     rules = other_rules()
     others = {name: value for name, value in given.items() if name in rules}
@@ -163,11 +164,11 @@ def plan_of(facts: Facts, given: Dict[str, Any]) -> compose.Plan:
     return decide.refused_plan(refusals) if refusals else compose.plan(facts, settings)
 
 
-def notice_json(notice: Any) -> Dict[str, str]:
+def notice_json(notice: Any) -> dict[str, str]:
     return {"code": notice.code, "message": plain_text(notice.message), "remedy": plain_text(notice.remedy)}
 
 
-def features(facts: Facts) -> Dict[str, str]:
+def features(facts: Facts) -> dict[str, str]:
     """Return what hosts of one kind usually have in common."""
     base, driver, docker = facts.base, facts.driver, facts.docker
     engines = facts.engines

@@ -1,7 +1,8 @@
 """Recognize the program that printed a text, by words that it always prints, so that no other reader gets the text."""
 
 import re
-from typing import List, NamedTuple, Optional, Pattern
+from re import Pattern
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.json_file import parse_json
 
@@ -10,11 +11,11 @@ class Form(NamedTuple):
     """``name``: the program or file; ``kind``: of `gpu-explain read`, None where no kind reads it."""
 
     name: str
-    kind: Optional[str]
+    kind: str | None
     pattern: Pattern[str]
 
 
-def form(name: str, kind: Optional[str], *patterns: str) -> Form:
+def form(name: str, kind: str | None, *patterns: str) -> Form:
     """Return a form by the patterns of its lines; one of them is enough."""
     return Form(name, kind, re.compile("|".join("(?:%s)" % pattern for pattern in patterns), re.MULTILINE))
 
@@ -62,7 +63,7 @@ FORMS = (
 )  # fmt: skip
 
 
-def forms_of(text: str) -> List[Form]:
+def forms_of(text: str) -> list[Form]:
     """Return the forms whose words a text contains."""
     return [one for one in FORMS if one.pattern.search(text)]
 
@@ -82,7 +83,7 @@ def begins_object(text: str) -> bool:
     return False
 
 
-def foreign_form(kind: str, text: str) -> Optional[Form]:
+def foreign_form(kind: str, text: str) -> Form | None:
     """Return whose output a text is that is not of the kind; None where it may be, or where no form is known."""
     if kind == "daemon-json" and begins_object(text):
         return None  # its values name the programs of docker and NVIDIA, also in a file that is cut off

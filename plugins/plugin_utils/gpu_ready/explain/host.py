@@ -6,9 +6,10 @@ freshly installed machine.
 
 import argparse
 import json
-import os
 import sys
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.base.host import Host, Result
@@ -35,9 +36,9 @@ RPM_FAMILIES = ("rhel", "fedora", "amazon")
 class DescribedHost(PaperHost):
     """A host of which only os-release and PCI functions are known. Nothing is installed on it."""
 
-    def __init__(self, release: str, functions: List[Any]) -> None:
-        self.files: Dict[str, str] = {"/etc/os-release": release}
-        self.links: Dict[str, str] = {}
+    def __init__(self, release: str, functions: list[Any]) -> None:
+        self.files: dict[str, str] = {"/etc/os-release": release}
+        self.links: dict[str, str] = {}
         for position, function in enumerate(functions):
             self.add(position, function)
 
@@ -52,30 +53,30 @@ class DescribedHost(PaperHost):
         if driver:
             self.links[directory + "driver"] = "../../../bus/pci/drivers/" + driver
 
-    def read_bytes(self, path: str) -> Optional[bytes]:
+    def read_bytes(self, path: str) -> bytes | None:
         text = self.files.get(path)
         return None if text is None else text.encode("utf-8")
 
-    def listdir(self, path: str) -> List[str]:
+    def listdir(self, path: str) -> list[str]:
         prefix = path.rstrip("/") + "/"
         return sorted({name[len(prefix) :].split("/")[0] for name in self.files if name.startswith(prefix)})
 
-    def readlink(self, path: str) -> Optional[str]:
+    def readlink(self, path: str) -> str | None:
         return self.links.get(path)
 
-    def which(self, program: str) -> Optional[str]:
+    def which(self, program: str) -> str | None:
         """A system has rpm by its family; no other program exists."""
         family = os_family.read_os_release(self.files["/etc/os-release"]).family
         return "/usr/bin/rpm" if program == "rpm" and family in RPM_FAMILIES else None
 
-    def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
         """Rpm has one package, as on any host that it manages; no other program exists."""
         if argv == rpm.QUERY:
             return Result(0, "filesystem\t(none)\t0\t0\tx86_64\n", "")
         return super().run(argv, timeout, env)
 
 
-def functions_of_ids(texts: List[str]) -> List[Any]:
+def functions_of_ids(texts: list[str]) -> list[Any]:
     """Return functions for PCI ids as people write them: 1b38, 10de:1b38, 0x10de:0x1b38."""
     found = []
     for position, text in enumerate(texts):
@@ -101,7 +102,7 @@ def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
     return PlannedHost(facts, settings, plan)
 
 
-def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[str, Any]) -> Dict[str, Any]:
+def explain(listing: str | None, ids: list[str], release: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the decision for a host on paper: GPUs, plan, todo, texts."""
     reading = lspci.parse_lspci(listing) if listing is not None else None
     if reading is not None and reading.unnamed:
@@ -119,17 +120,13 @@ def explain(listing: Optional[str], ids: List[str], release: str, given: Dict[st
     return answer(base, planned.plan)
 
 
-OTHER_VARIABLES = "../../variables/names.json"
+OTHER_VARIABLES = Path(__file__).resolve().parents[2] / "variables/names.json"
 """Public variables that do not take part in a plan, with their rules: of reports, waits and upgrades."""
 
 
-def other_rules() -> Dict[str, List[Any]]:
-    """Return the rules of public variables that the planner does not read, {} where gpu-explain is without the rest."""
-    path = os.path.join(os.path.dirname(os.path.realpath(__file__)), OTHER_VARIABLES)
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as handle:
-        names: Dict[str, Any] = json.load(handle)
+def other_rules() -> dict[str, list[Any]]:
+    """Return the rules of public variables that the planner does not read."""
+    names: dict[str, Any] = json.loads(OTHER_VARIABLES.read_text(encoding="utf-8"))
     return {name: fields for name, (_, *fields) in names["rules"].items()}
 
 
@@ -153,7 +150,7 @@ def plan_of_cards(planned: PlannedHost) -> compose.Plan:
     return planned.plan._replace(refusals=found, warnings=[notice], steps=[])
 
 
-def no_common_driver(gpus: List[GpuFacts], request: candidates.DriverRequest) -> Refusal:
+def no_common_driver(gpus: list[GpuFacts], request: candidates.DriverRequest) -> Refusal:
     """Return why no driver drives all of these cards."""
     for gpu in gpus:
         if not candidates.requested_pairs(gpu.device, request) and catalog.gpu(gpu.device) is None:
@@ -164,13 +161,13 @@ def no_common_driver(gpus: List[GpuFacts], request: candidates.DriverRequest) ->
     return Refusal("no_driver_for_mixed_gpus", "one host runs one driver, but " + limits, remedy)
 
 
-def card_limits(gpus: List[GpuFacts]) -> List[Tuple[str, str]]:
+def card_limits(gpus: list[GpuFacts]) -> list[tuple[str, str]]:
     """Return a label and the drivers of each kind of card."""
     kinds = {gpu.device: gpu for gpu in gpus}.values()
     return [(refusals.gpu_label(gpu), refusals.supported_drivers(gpu.device)) for gpu in kinds]
 
 
-def explain_capture(path: str, given: Dict[str, Any]) -> Dict[str, Any]:
+def explain_capture(path: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the decision for a captured host, with these variables in place of those that it had."""
     from . import captures, fleet_plans
 
@@ -179,7 +176,7 @@ def explain_capture(path: str, given: Dict[str, Any]) -> Dict[str, Any]:
     return answer(facts.base, fleet_plans.plan_of(facts, dict(capture.header.settings, **given)))
 
 
-def answer(base: BaseFacts, decided: compose.Plan) -> Dict[str, Any]:
+def answer(base: BaseFacts, decided: compose.Plan) -> dict[str, Any]:
     """Return a decision as data, and as ``text``."""
     return {
         "catalog": catalog.DATE,
@@ -210,9 +207,9 @@ def text(base: BaseFacts, decided: compose.Plan) -> str:
     return "\n".join(lines)
 
 
-def read_settings(words: List[str]) -> Dict[str, Any]:
+def read_settings(words: list[str]) -> dict[str, Any]:
     """Return variables from ``name=value`` words; a value may be JSON (a list, a mapping) or plain text."""
-    given: Dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for word in words:
         name, sign, value = word.partition("=")
         if not sign:
@@ -228,8 +225,7 @@ def read_file(path: str) -> str:
     """Return the text of a file, of standard input for ``-``."""
     if path == "-":
         return sys.stdin.read()
-    with open(path, encoding="utf-8", errors="replace") as handle:
-        return handle.read()
+    return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -248,7 +244,7 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Explain one host; exit status 0: it can be served (or needs nothing), 1: refused, 2: wrong usage."""
     arguments = parser().parse_args(argv)
     ids = [word for group in arguments.pci_id for word in group]

@@ -1,7 +1,7 @@
 """Lines of `gpu-explain read`: each names the line of the text that it is from."""
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from ....module_utils.gpu_ready.diagnostics.message_table import CERTAIN, ERROR
 from ....module_utils.gpu_ready.diagnostics.text_lines import lines_of
@@ -12,14 +12,14 @@ def capitalized(message: str) -> str:
     return message if "-" in message.split()[0] else message[:1].upper() + message[1:]
 
 
-def at(line: Optional[int], message: str, *marks: str) -> str:
+def at(line: int | None, message: str, *marks: str) -> str:
     """Return a line of output with the line of the text and marks such as "warning"; without either as it is."""
     where = "Line %d" % line if line else ""
     shown = " ".join(part for part in (where, "(%s)" % ", ".join(marks) if marks else "") if part)
     return "%s: %s" % (shown, capitalized(message)) if shown else capitalized(message)
 
 
-def describe_problems(answer: Dict[str, Any]) -> List[str]:
+def describe_problems(answer: dict[str, Any]) -> list[str]:
     """Return one line for each cause, with the matching message in brackets, and one for each remedy."""
     lines = []
     for problem in answer["problems"]:
@@ -37,7 +37,7 @@ class Locator:
     def __init__(self, text: str) -> None:
         self.lines = lines_of(text)
 
-    def find(self, word: Optional[str], after: int = 0) -> Optional[int]:
+    def find(self, word: str | None, after: int = 0) -> int | None:
         """Return the first line behind ``after`` that contains a value as a whole word, else within one.
 
         None for none.
@@ -47,12 +47,12 @@ class Locator:
         pattern = re.compile(r"(?<!\w)%s(?!\w)" % re.escape(small), re.IGNORECASE)
         return next((line.number for line in lines if pattern.search(line.text)), lines[0].number if lines else None)
 
-    def values(self, answer: Dict[str, Any], keys: List[str]) -> Dict[str, int]:
+    def values(self, answer: dict[str, Any], keys: list[str]) -> dict[str, int]:
         """Return the lines of an answer's values, by key; a value that is composed or absent has none."""
         found = {key: self.find(answer[key]) for key in keys if isinstance(answer.get(key), str)}
         return {key: line for key, line in found.items() if line is not None}
 
-    def rows(self, rows: List[Dict[str, Any]], keys: List[str]) -> List[Dict[str, Any]]:
+    def rows(self, rows: list[dict[str, Any]], keys: list[str]) -> list[dict[str, Any]]:
         """Return rows with the line of the first of their values that is found, in the order of the text."""
         located, last = [], 0
         for row in rows:

@@ -7,7 +7,6 @@ does not show that something is absent.
 
 import html
 import re
-from typing import Dict, List, Optional, Tuple
 
 from ....module_utils.gpu_ready.hardware import pci
 from . import pci_kernel, pci_tools
@@ -70,9 +69,9 @@ def parse_lspci(text: str) -> PciListing:
     )
 
 
-def with_dumps(lines: List[str]) -> List[str]:
+def with_dumps(lines: list[str]) -> list[str]:
     """Return lines whose heads carry the numbers that `lspci -x` shows as bytes of the configuration space."""
-    found: List[str] = []
+    found: list[str] = []
     head = None
     for line in lines:
         start = DUMPED_HEAD.match(line)
@@ -93,7 +92,7 @@ def with_dumps(lines: List[str]) -> List[str]:
     return found
 
 
-def clean(text: str) -> List[str]:
+def clean(text: str) -> list[str]:
     """Return lines without marks of encoding, terminal, Markdown and results, one head or detail in each."""
     text = re.sub(r"[\ufeff\x00\u200b`]|\*\*", "", html.unescape(COLOUR.sub("", text)))
     text = text.replace("\u00a0", " ").replace("\u201c", '"').replace("\u201d", '"')
@@ -108,7 +107,7 @@ def clean(text: str) -> List[str]:
     cited = [line for line in lines if re.match(r"\s*>", line)]
     if 2 * len(cited) > sum(1 for line in lines if line.strip()):  # a mail: wrapped lines have the mark too
         lines = [re.sub(r"^\s*>+ ?", "", line) for line in lines]
-    found: List[str] = []
+    found: list[str] = []
     for line in lines:
         head = head_of(line)
         pieces = [line[: head[2]] + JOINED.sub("\n", line[head[2] :])] if head and KNOWN.match(head[1]) else [line]
@@ -116,7 +115,7 @@ def clean(text: str) -> List[str]:
     return found
 
 
-def head_of(line: str) -> Optional[Tuple[str, str, int]]:
+def head_of(line: str) -> tuple[str, str, int] | None:
     """Return the slot, text behind it and place of the slot in a head line; one that a class follows comes first."""
     plain = None
     for match in HEAD.finditer(line):
@@ -134,9 +133,9 @@ def head_of(line: str) -> Optional[Tuple[str, str, int]]:
 # --- records: lspci -vmm -----------------------------------------------------------------------------------------
 
 
-def parse_records(lines: List[str]) -> List[PciEntry]:
+def parse_records(lines: list[str]) -> list[PciEntry]:
     """Parse the record form, one ``Key:<tab>value`` per line; old lspci calls the slot ``Device``."""
-    records: List[Dict[str, str]] = []
+    records: list[dict[str, str]] = []
     last = None
     width = max(len(line.expandtabs()) for line in lines)
     for place, line in enumerate(lines):
@@ -160,7 +159,7 @@ def parse_records(lines: List[str]) -> List[PciEntry]:
     return [entry_of_record(record, shown) for record in records]
 
 
-def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
+def entry_of_record(record: dict[str, str], shown: bool) -> PciEntry:
     """Return the function of one record."""
     entry = entry_of_fields(
         record.get("Slot"), record.get("Class", ""), record.get("Vendor", ""), record.get("Device", "")
@@ -169,7 +168,7 @@ def entry_of_record(record: Dict[str, str], shown: bool) -> PciEntry:
     return entry._replace(driver=driver, off=record.get("Rev", "").lower() == "ff")
 
 
-def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) -> PciEntry:
+def entry_of_fields(slot: str | None, kind: str, vendor: str, device: str) -> PciEntry:
     class_name, class_id = split_number(kind)
     vendor_name, vendor_id = split_number(vendor)
     name, device_id = split_number(device)
@@ -187,7 +186,7 @@ def entry_of_fields(slot: Optional[str], kind: str, vendor: str, device: str) ->
     return PciEntry(slot, class_name or "", class_id, None, vendor_id, vendor_name, device_id, name)
 
 
-def split_number(text: str) -> Tuple[Optional[str], Optional[str]]:
+def split_number(text: str) -> tuple[str | None, str | None]:
     """Return the name and number of a field, None for what is missing."""
     text = re.sub(r"\s+", " ", text).strip()
     if re.match(r"^[0-9a-fA-F]{4}$", text):
@@ -202,11 +201,11 @@ def split_number(text: str) -> Tuple[Optional[str], Optional[str]]:
 class Stanza:
     """A head line, pieces of it that were wrapped, and the detail lines below."""
 
-    def __init__(self, slot: Optional[str], head: str, origin: str) -> None:
+    def __init__(self, slot: str | None, head: str, origin: str) -> None:
         self.slot = slot
         self.head = head
         self.origin = origin
-        self.details: List[str] = []
+        self.details: list[str] = []
 
     def is_broken(self, line: str, wrapped: bool) -> bool:
         """Return True if a line that is no detail continues the head; ``wrapped``: its position suggests it."""
@@ -230,15 +229,15 @@ class Stanza:
         return wrapped and not IDS.search(head) and re.match(r"^\w", piece) is not None
 
 
-def wrapped_at(lines: List[str], place: int, width: int) -> bool:
+def wrapped_at(lines: list[str], place: int, width: int) -> bool:
     """Return True if a program that wraps at the longest line's width would have broken the text before this line."""
     before, line = lines[place - 1].expandtabs(), lines[place].split()
     return bool(line) and len(before) >= 30 and len(before) + 1 + len(line[0]) > width
 
 
-def parse_lines(lines: List[str]) -> List[PciEntry]:
+def parse_lines(lines: list[str]) -> list[PciEntry]:
     """Parse the forms with one head line per function."""
-    stanzas: List[Stanza] = []
+    stanzas: list[Stanza] = []
     host = 0
     width = max(len(line.expandtabs()) for line in lines)
     for place, line in enumerate(lines):
@@ -266,7 +265,7 @@ def parse_lines(lines: List[str]) -> List[PciEntry]:
     shown = any(DRIVERS.search(text) for text in details)
     filtered = all("nvidia" in line.lower() for line in lines if line.strip())
     cut = any(line.strip() == "--" for line in lines)
-    found: List[Tuple[str, PciEntry]] = []
+    found: list[tuple[str, PciEntry]] = []
     for stanza, text in zip(stanzas, details):  # noqa: B905 - Python 3.6 has no strict=
         complete = DRIVERS.search(text) if cut else shown or VERBOSE.search(text)
         entry = entry_of_stanza(stanza, bool(complete) and not filtered)
@@ -282,7 +281,7 @@ def unquote(before: str, head: str) -> str:
     return head
 
 
-def add(found: List[Tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None:
+def add(found: list[tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None:
     """Add a function, or further values from a second listing of the same host."""
     for place, (before, old) in enumerate(found):
         if (
@@ -298,7 +297,7 @@ def add(found: List[Tuple[str, PciEntry]], origin: str, entry: PciEntry) -> None
     found.append((origin, entry))
 
 
-def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
+def entry_of_stanza(stanza: Stanza, shown: bool) -> PciEntry | None:
     """Return None where the line only resembles a head line; ``shown``: the text shows drivers."""
     head = re.sub(r"\s+", " ", stanza.head).strip()
     head = re.sub(r"\[(?=[0-9a-f: ]{10}\])([0-9a-f:]+) ([0-9a-f:]+)\]", r"[\1\2]", head)  # broken within the numbers
@@ -314,7 +313,7 @@ def entry_of_stanza(stanza: Stanza, shown: bool) -> Optional[PciEntry]:
     return entry._replace(off=bool(REV.search(head) or OFF.search(details) or re.search(r"\s-rff\b", head)))
 
 
-def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
+def entry_of_head(slot: str | None, head: str) -> PciEntry | None:
     """Return the function of a head line without its slot."""
     if head.startswith('"') and len(QUOTED.findall(head)) >= 3:
         fields = [re.sub(r"\\(.)", r"\1", field) for field in QUOTED.findall(head)]
@@ -340,7 +339,7 @@ def entry_of_head(slot: Optional[str], head: str) -> Optional[PciEntry]:
     return entry_of_words(slot, class_name, class_id, re.sub(r"\s*\|\s*", " ", rest))
 
 
-def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str], rest: str) -> PciEntry:
+def entry_of_words(slot: str | None, class_name: str, class_id: str | None, rest: str) -> PciEntry:
     ids = list(IDS.finditer(rest))
     vendor_id = device_id = None
     if ids:
@@ -362,6 +361,6 @@ def entry_of_words(slot: Optional[str], class_name: str, class_id: Optional[str]
     return PciEntry(slot, class_name, class_id, None, vendor_id, vendor, device_id, name)
 
 
-def parse_hex(text: str) -> Optional[str]:
+def parse_hex(text: str) -> str | None:
     """Return an id as small letters, None for a placeholder such as xxxx."""
     return text.lower() if re.match(r"^[0-9a-fA-F]{4}$", text) else None

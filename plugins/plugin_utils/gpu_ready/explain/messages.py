@@ -1,6 +1,6 @@
 """`gpu-explain read` for messages of programs and the kernel: parsed results, and their descriptions."""
 
-from typing import Any, Dict, List
+from typing import Any
 
 from ....module_utils.gpu_ready.diagnostics import (
     container_errors,
@@ -39,7 +39,7 @@ SEARCHED = {
 """What each kind of text is searched for, and what to do when nothing is found."""
 
 
-def with_rows(answer: Dict[str, Any]) -> Dict[str, Any]:
+def with_rows(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer with its problems as rows for JSON, the root cause first."""
     found = [
         {
@@ -56,7 +56,7 @@ def with_rows(answer: Dict[str, Any]) -> Dict[str, Any]:
     return dict(answer, problems=found)
 
 
-def describe_nothing(kind: str) -> List[str]:
+def describe_nothing(kind: str) -> list[str]:
     name, what, remedy = SEARCHED[kind]
     count = len([entry for entry in message_table.table(name) if entry.patterns])
     return [
@@ -74,7 +74,7 @@ INCOMPLETE = (
 )
 
 
-def read_smi(text: str) -> Dict[str, Any]:
+def read_smi(text: str) -> dict[str, Any]:
     """Read any output of nvidia-smi; a successful call has only problems of single GPUs."""
     answer = with_rows(smi.read(text))
     locator = Locator(text)
@@ -90,7 +90,7 @@ def read_smi(text: str) -> Dict[str, Any]:
     return answer
 
 
-def describe_smi(answer: Dict[str, Any]) -> List[str]:
+def describe_smi(answer: dict[str, Any]) -> list[str]:
     topology = answer["topology"]["text"] if answer.get("topology") else []
     if answer.get("vgpus"):
         return smi_vgpu.describe(answer["vgpus"]) + topology + describe_problems(answer)
@@ -132,13 +132,13 @@ def describe_smi(answer: Dict[str, Any]) -> List[str]:
 # --- containers --------------------------------------------------------------------------------------------------
 
 
-def read_container(text: str) -> Dict[str, Any]:
+def read_container(text: str) -> dict[str, Any]:
     """Read why a container did not start or sees no GPU."""
     answer = with_rows(container_errors.read(text))
     return dict(answer, lines=Locator(text).values(answer, ["needs_cuda"]))
 
 
-def describe_container(answer: Dict[str, Any]) -> List[str]:
+def describe_container(answer: dict[str, Any]) -> list[str]:
     if not answer["problems"] and answer["cause"] == container_errors.UNRELATED:
         return ["This failure is not about a GPU.", "Remedy: correct what the message names, then start it again."]
     lines = describe_problems(answer) or describe_nothing("container-error")
@@ -151,13 +151,13 @@ def describe_container(answer: Dict[str, Any]) -> List[str]:
 # --- installers --------------------------------------------------------------------------------------------------
 
 
-def read_installer(text: str) -> Dict[str, Any]:
+def read_installer(text: str) -> dict[str, Any]:
     """Read a log of nvidia-installer, DKMS or a package manager that called it."""
     answer = with_rows(installer_log.read(text))
     return dict(answer, lines=Locator(text).values(answer, ["driver_version", "kernel", "package"]))
 
 
-def describe_installer(answer: Dict[str, Any]) -> List[str]:
+def describe_installer(answer: dict[str, Any]) -> list[str]:
     named = [("driver", "driver_version"), ("kernel", "kernel"), ("package", "package")]
     places = {key: " (line %d)" % line for key, line in answer["lines"].items()}
     what = ["%s %s%s" % (name, answer[key], places.get(key, "")) for name, key in named if answer[key]]
@@ -176,14 +176,14 @@ def describe_installer(answer: Dict[str, Any]) -> List[str]:
 # --- the kernel's log --------------------------------------------------------------------------------------------
 
 
-def read_dmesg(text: str) -> Dict[str, Any]:
+def read_dmesg(text: str) -> dict[str, Any]:
     """Read a kernel log."""
     answer = with_rows(kernel_log.read(text))
     keys = ["driver_version", "legacy_branch", "client_version", "pci"]
     return dict(answer, lines=Locator(text).values(answer, keys))
 
 
-def describe_dmesg(answer: Dict[str, Any]) -> List[str]:
+def describe_dmesg(answer: dict[str, Any]) -> list[str]:
     if answer["condition"] == "none":
         return describe_nothing("dmesg")
     lines, places = [], answer["lines"]

@@ -1,7 +1,5 @@
 """A host that exists on paper only: everything that nobody wrote down is absent."""
 
-from typing import Dict, List, Optional, Tuple
-
 from ....module_utils.gpu_ready.base.host import MISSING, Host, Result
 
 KERNEL = "VERSION"
@@ -17,16 +15,16 @@ class PaperHost(Host):
     def __init__(self) -> None:
         """Leave the umask of this process alone."""
 
-    def read_bytes(self, path: str) -> Optional[bytes]:
+    def read_bytes(self, path: str) -> bytes | None:
         return None
 
-    def read_foreign(self, path: str) -> Optional[str]:
+    def read_foreign(self, path: str) -> str | None:
         return self.read(path)
 
-    def command_lines(self, pids: List[int], limit: float = 1.0) -> Dict[int, List[str]]:
+    def command_lines(self, pids: list[int], limit: float = 1.0) -> dict[int, list[str]]:
         return {}
 
-    def listdir(self, path: str) -> List[str]:
+    def listdir(self, path: str) -> list[str]:
         return []
 
     def exists(self, path: str) -> bool:
@@ -35,47 +33,47 @@ class PaperHost(Host):
     def isdir(self, path: str) -> bool:
         return bool(self.listdir(path))
 
-    def readlink(self, path: str) -> Optional[str]:
+    def readlink(self, path: str) -> str | None:
         return None
 
     def realpath(self, path: str) -> str:
         return path
 
-    def mode(self, path: str) -> Optional[int]:
+    def mode(self, path: str) -> int | None:
         return None
 
-    def owner(self, path: str) -> Optional[int]:
+    def owner(self, path: str) -> int | None:
         return None
 
-    def uname(self) -> Tuple[str, str]:
+    def uname(self) -> tuple[str, str]:
         return KERNEL, "x86_64"
 
-    def free(self, path: str) -> Optional[int]:
+    def free(self, path: str) -> int | None:
         return None
 
-    def changed_at(self, path: str) -> Optional[float]:
+    def changed_at(self, path: str) -> float | None:
         return None
 
-    def stamp(self, path: str) -> Optional[Tuple[int, int]]:
+    def stamp(self, path: str) -> tuple[int, int] | None:
         return None
 
-    def lock_holder(self, path: str) -> Optional[int]:
+    def lock_holder(self, path: str) -> int | None:
         return None
 
-    def which(self, program: str) -> Optional[str]:
+    def which(self, program: str) -> str | None:
         return None
 
-    def run(self, argv: List[str], timeout: float = 30.0, env: Optional[Dict[str, str]] = None) -> Result:
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
         return Result(MISSING, "", "%s: not installed" % argv[0])
 
     def sync_disks(self, limit: float = 120.0) -> None:
         pass
 
-    def http_unix(self, path: str, url: str, timeout: float = 5.0) -> Optional[str]:
+    def http_unix(self, path: str, url: str, timeout: float = 5.0) -> str | None:
         return None
 
-    def open_device(self, path: str) -> Optional[int]:
+    def open_device(self, path: str) -> int | None:
         return None
 
-    def close_device(self, handle: Optional[int]) -> None:
+    def close_device(self, handle: int | None) -> None:
         pass

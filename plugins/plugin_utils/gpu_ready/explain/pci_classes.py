@@ -1,7 +1,6 @@
 """The words of PCI listings: the form of a slot, the names of classes and vendors, and of what has no name."""
 
 import re
-from typing import Tuple
 
 SLOT = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{1,2}:[01][0-9a-fA-F]\.[0-7]"
 CLASSES = {
@@ -100,7 +99,7 @@ COMPANY = re.compile(
 NVIDIA_NAME = re.compile(r"^n?[Nn]?[Vv](?:idia|IDIA)(?:\s+Corporation|\s+Corp\.?)?(?=[\s:]|$)(?!\s*/):?\s*")
 
 
-def split_vendor(text: str) -> Tuple[str, str]:
+def split_vendor(text: str) -> tuple[str, str]:
     """Return the vendor and name; the list of ids does not mark where one ends."""
     match = NVIDIA_NAME.match(text)
     if match:

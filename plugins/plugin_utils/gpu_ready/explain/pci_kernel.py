@@ -1,7 +1,6 @@
 """The kernel's own lists of PCI functions, as people paste them: its messages, and sysfs's files by path."""
 
 import re
-from typing import Dict, List
 
 from .pci_classes import SLOT
 from .pci_listing import PciEntry, entry_from_numbers
@@ -16,23 +15,23 @@ SYSFS = re.compile(r"devices/(?:\S{0,200}/)?(%s)/(vendor|device|class|modalias)\
 MODALIAS = re.compile(r"pci:v0000(\w{4})d0000(\w{4})\S{0,40}?bc(\w\w)sc(\w\w)i(\w\w)", re.IGNORECASE)
 
 
-def parse_kernel_listing(lines: List[str]) -> List[PciEntry]:
+def parse_kernel_listing(lines: list[str]) -> list[PciEntry]:
     """Parse whichever list the lines hold, [] where they hold none."""
     return parse_messages(lines) or parse_sysfs_files(lines)
 
 
-def parse_messages(lines: List[str]) -> List[PciEntry]:
+def parse_messages(lines: list[str]) -> list[PciEntry]:
     """Parse kernel messages, ``pci 0000:06:00.0: [10de:15f8] type 00 class 0x030200``, and lists of sysfs's numbers."""
-    found: Dict[str, PciEntry] = {}
+    found: dict[str, PciEntry] = {}
     for match in MESSAGE.finditer(re.sub(r"\n> ?", "\n", "\n".join(lines))):
         slot, vendor, device, raw = [value for value in match.groups() if value is not None]
         found[slot] = entry_from_numbers(slot, vendor, device, "0x" + raw.lower().replace("0x", "", 1))
     return list(found.values())
 
 
-def parse_sysfs_files(lines: List[str]) -> List[PciEntry]:
+def parse_sysfs_files(lines: list[str]) -> list[PciEntry]:
     """Parse sysfs files with their paths, as ``grep -r . /sys/bus/pci/devices`` prints them."""
-    values: Dict[str, Dict[str, str]] = {}
+    values: dict[str, dict[str, str]] = {}
     for line in lines:
         match = SYSFS.search(line)
         if match:

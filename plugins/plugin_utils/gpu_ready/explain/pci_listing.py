@@ -1,7 +1,7 @@
 """What a listing shows of PCI functions, whatever its form: NVIDIA's GPUs, virtual ones among them, and what else."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.hardware import pci
 from ..catalog import model as catalog
@@ -15,15 +15,15 @@ TEGRA_NAME = re.compile(r"\b(?:Tegra|Jetson|Orin|THOR)")
 class PciEntry(NamedTuple):
     """One function as the text shows it; None for what it does not show."""
 
-    slot: Optional[str]
+    slot: str | None
     class_name: str
-    class_id: Optional[str]
-    class_raw: Optional[str]
-    vendor_id: Optional[str]
-    vendor: Optional[str]
-    device_id: Optional[str]
-    name: Optional[str]
-    driver: Optional[str] = None
+    class_id: str | None
+    class_raw: str | None
+    vendor_id: str | None
+    vendor: str | None
+    device_id: str | None
+    name: str | None
+    driver: str | None = None
     off: bool = False
     vf: bool = False
 
@@ -34,7 +34,7 @@ class PciEntry(NamedTuple):
         return self.vendor_id == pci.NVIDIA if self.vendor_id else vendor.startswith("nvidia") and "/" not in vendor
 
     @property
-    def class_number(self) -> Optional[str]:
+    def class_number(self) -> str | None:
         """Class as a number, by its name where the text shows none; None where the name is unknown too."""
         return self.class_id or NUMBERS.get(self.class_name.lower())
 
@@ -52,18 +52,18 @@ class PciEntry(NamedTuple):
 class PciListing(NamedTuple):
     """What a text shows. ``unnamed``: GPUs whose device id is neither in the text nor, by name, in the catalog."""
 
-    entries: List[PciEntry]
-    functions: List[pci.Function]
-    unnamed: List[PciEntry]
+    entries: list[PciEntry]
+    functions: list[pci.Function]
+    unnamed: list[PciEntry]
 
     @property
-    def gpus(self) -> List[PciEntry]:
+    def gpus(self) -> list[PciEntry]:
         """NVIDIA's display functions, virtual ones among them."""
         return [entry for entry in self.entries if entry.nvidia and entry.display]
 
-    def as_dict(self) -> Dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         others = [entry for entry in self.entries if entry.nvidia and not entry.display]
-        found: Dict[str, Any] = {
+        found: dict[str, Any] = {
             "nvidia_gpus": [gpu_row(entry) for entry in self.gpus],
             "nvidia_other": [
                 {
@@ -96,9 +96,9 @@ class PciListing(NamedTuple):
         return found
 
 
-def gpu_row(entry: PciEntry) -> Dict[str, Any]:
+def gpu_row(entry: PciEntry) -> dict[str, Any]:
     """Return a GPU as plain values; what the form does not show is left out."""
-    row: Dict[str, Any] = {
+    row: dict[str, Any] = {
         "slot": entry.slot,
         "class_name": entry.class_name,
         "class_id": entry.class_id,
@@ -116,11 +116,11 @@ def gpu_row(entry: PciEntry) -> Dict[str, Any]:
     return row
 
 
-def list_entries(shown: List[PciEntry]) -> PciListing:
+def list_entries(shown: list[PciEntry]) -> PciListing:
     """Return a listing with functions for the planner. A GPU without its number is looked up by name."""
     entries = mark_virtual(shown)
-    functions: List[pci.Function] = []
-    unnamed: List[PciEntry] = []
+    functions: list[pci.Function] = []
+    unnamed: list[PciEntry] = []
     for entry in entries:
         number = entry.class_number
         vendor = pci.NVIDIA if entry.nvidia else entry.vendor_id
@@ -135,7 +135,7 @@ def list_entries(shown: List[PciEntry]) -> PciListing:
     return PciListing(entries, functions, unnamed)
 
 
-def list_sysfs_functions(functions: List[pci.Function]) -> PciListing:
+def list_sysfs_functions(functions: list[pci.Function]) -> PciListing:
     """Reading of functions that were read from sysfs."""
     entries = []
     for function in functions:
@@ -150,12 +150,12 @@ def entry_from_numbers(slot: str, vendor: str, device: str, raw: str) -> PciEntr
     return PciEntry(slot, CLASSES.get(number, number), number, raw, vendor.lower(), None, device.lower(), None)
 
 
-def full_address(slot: Optional[str]) -> str:
+def full_address(slot: str | None) -> str:
     """Return a slot with its domain, "" where the text has none."""
     return "" if slot is None else slot.lower() if slot.count(":") == 2 else "0000:" + slot.lower()
 
 
-def find_device_by_name(name: Optional[str]) -> Optional[str]:
+def find_device_by_name(name: str | None) -> str | None:
     """Return the device id of a card by the marketing name in brackets, None unless exactly one verdict fits."""
     before, closed, behind = (name or "").rpartition("]")
     marketing = before.rpartition("]")[2].partition("[")[2] if closed and not behind.strip() else ""
@@ -170,7 +170,7 @@ def normalize_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def mark_virtual(entries: List[PciEntry]) -> List[PciEntry]:
+def mark_virtual(entries: list[PciEntry]) -> list[PciEntry]:
     """Mark SR-IOV virtual functions: a display function above .0, and its like in higher device numbers of that bus."""
     buses = {bus(entry) for entry in entries if entry.nvidia and entry.display and is_above_zero(entry)}
     return [
@@ -188,5 +188,5 @@ def is_above_zero(entry: PciEntry) -> bool:
     return entry.slot is not None and not entry.slot.endswith(".0")
 
 
-def bus(entry: PciEntry) -> Optional[str]:
+def bus(entry: PciEntry) -> str | None:
     return entry.slot.rpartition(":")[0] if entry.slot else None

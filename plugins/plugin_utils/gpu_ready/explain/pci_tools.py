@@ -1,7 +1,6 @@
 """PCI functions in the output of other tools than lspci: lshw, hwinfo, udevadm and ubuntu-drivers."""
 
 import re
-from typing import Dict, List, Optional, Tuple
 
 from .pci_classes import SLOT
 from .pci_kernel import MODALIAS
@@ -20,15 +19,15 @@ UEVENT = re.compile(
 )
 
 
-def parse_tool_output(lines: List[str]) -> List[PciEntry]:
+def parse_tool_output(lines: list[str]) -> list[PciEntry]:
     """Parse whichever tool's output the lines are, [] for none."""
     return parse_lshw(lines) or parse_hwinfo(lines) or parse_uevents(lines) or parse_ubuntu_drivers(lines)
 
 
-def parse_lshw(lines: List[str]) -> List[PciEntry]:
+def parse_lshw(lines: list[str]) -> list[PciEntry]:
     """Parse the display devices of `lshw`; other nodes end one."""
-    devices: List[Dict[str, str]] = []
-    current: Optional[Dict[str, str]] = None
+    devices: list[dict[str, str]] = []
+    current: dict[str, str] | None = None
     for line in lines:
         node = LSHW.match(line)
         if node:
@@ -54,15 +53,15 @@ def parse_lshw(lines: List[str]) -> List[PciEntry]:
     return found
 
 
-def without_ids(text: str) -> Tuple[str, Optional[str]]:
+def without_ids(text: str) -> tuple[str, str | None]:
     """Return a name, and the last of the ids in brackets behind it."""
     ids = BRACKETED.search(text)
     return (text[: ids.start()], ids.group(2).lower()) if ids else (text, None)
 
 
-def parse_hwinfo(lines: List[str]) -> List[PciEntry]:
+def parse_hwinfo(lines: list[str]) -> list[PciEntry]:
     """Parse the PCI devices of `hwinfo`."""
-    devices: List[Dict[str, str]] = []
+    devices: list[dict[str, str]] = []
     for line in lines:
         head = HWINFO.match(line.rstrip())
         if head:
@@ -80,10 +79,10 @@ def parse_hwinfo(lines: List[str]) -> List[PciEntry]:
     return found
 
 
-def parse_ubuntu_drivers(lines: List[str]) -> List[PciEntry]:
+def parse_ubuntu_drivers(lines: list[str]) -> list[PciEntry]:
     """Parse `ubuntu-drivers devices`, and modaliases without a path. The driver in use is not shown."""
-    found: List[PciEntry] = []
-    slot: Optional[str] = None
+    found: list[PciEntry] = []
+    slot: str | None = None
     for line in lines:
         head, alias, field = UBUNTU.match(line), MODALIAS.search(line), FIELD.match(line)
         if head:
@@ -101,9 +100,9 @@ def parse_ubuntu_drivers(lines: List[str]) -> List[PciEntry]:
     return found
 
 
-def parse_uevents(lines: List[str]) -> List[PciEntry]:
+def parse_uevents(lines: list[str]) -> list[PciEntry]:
     """Parse `udevadm info`, and uevent files of sysfs one after the other."""
-    records: List[Dict[str, str]] = [{}]
+    records: list[dict[str, str]] = [{}]
     for line in lines:
         match = UEVENT.search(line)
         if not line.strip() or (match and match.group(1) in records[-1]):

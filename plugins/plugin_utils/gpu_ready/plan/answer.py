@@ -1,6 +1,6 @@
 """The answer of gpu_node_plan by the facts of a host."""
 
-from typing import Dict, List, Sequence
+from collections.abc import Sequence
 
 from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.facts.model import Facts
@@ -12,7 +12,7 @@ from .model import Refusal
 
 def plan_json(
     facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str = "", check: bool = False, now: int = 0
-) -> Dict[str, object]:
+) -> dict[str, object]:
     """Return the result of gpu_node_plan.
 
     ``now``: seconds since 1970 by the host's clock, ``drains``: how it is drained.
@@ -24,7 +24,7 @@ def plan_json(
     return dict(answer_json(facts, decided), upgrade=records.to_json(status))
 
 
-def refusal_json(refusals: List[Refusal]) -> Dict[str, object]:
+def refusal_json(refusals: list[Refusal]) -> dict[str, object]:
     """Return the result of gpu_node_plan for wrong settings, with which no host is asked for its facts."""
     decided = refused_plan(refusals)
     status = plan_upgrade.UpgradeStatus(
@@ -45,16 +45,16 @@ def refusal_json(refusals: List[Refusal]) -> Dict[str, object]:
     return dict(shown, upgrade=records.to_json(status))
 
 
-def plan_audited(facts: Facts, settings: Settings, refusals: List[Refusal]) -> compose.Plan:
+def plan_audited(facts: Facts, settings: Settings, refusals: list[Refusal]) -> compose.Plan:
     """Return the plan that an audit compares a host with: that of site.yml, as if no work ran."""
     return refused_plan(refusals) if refusals else compose.plan(facts, settings, ["none"])
 
 
-def refused_plan(refusals: List[Refusal]) -> compose.Plan:
+def refused_plan(refusals: list[Refusal]) -> compose.Plan:
     return compose.Plan(True, "; ".join(refusal.message for refusal in refusals), refusals=refusals)
 
 
-def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
+def answer_json(facts: Facts, decided: compose.Plan) -> dict[str, object]:
     return dict(
         texts_json(decided),
         verification=records.to_json(compose.verify_params(facts, decided.choices, decided.digest)),
@@ -62,7 +62,7 @@ def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
     )
 
 
-def texts_json(decided: compose.Plan) -> Dict[str, object]:
+def texts_json(decided: compose.Plan) -> dict[str, object]:
     """Return the plan, its parameters and its texts."""
     return {
         "plan": compose.plan_json(decided),
@@ -77,7 +77,7 @@ def refusal_text(decided: compose.Plan) -> str:
     return "\n".join("%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals)
 
 
-def plan_lines(decided: compose.Plan) -> List[str]:
+def plan_lines(decided: compose.Plan) -> list[str]:
     lines = [decided.summary]
     lines += [
         "%s: %s%s" % (step.id, step.why, "" if step.disruption == "none" else " [%s]" % step.disruption)

@@ -1,7 +1,8 @@
 """Third-party repositories on a host with apt: its entries for one, its pins, contradictions between entries."""
 
 import re
-from typing import List, NamedTuple, Optional, Sequence, Union
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.facts.model import AptFacts, Facts
 from ....module_utils.gpu_ready.packaging import apt_entries, apt_sources
@@ -16,7 +17,7 @@ class ForeignPin(NamedTuple):
     priority: int
 
 
-def find_entries(facts: Facts, repository: RepositoryRequest) -> List[ServingEntry]:
+def find_entries(facts: Facts, repository: RepositoryRequest) -> list[ServingEntry]:
     """Return the entries of apt for a repository by the files that have one; a problem counts for all of a file."""
     suites = split_words(repository.suites)
     entries = [
@@ -57,7 +58,7 @@ def signer_problem(apt: AptFacts, entry: apt_entries.AptEntry, repository: Repos
     )
 
 
-def split_words(value: Union[str, Sequence[str]]) -> List[str]:
+def split_words(value: str | Sequence[str]) -> list[str]:
     return value.split() if isinstance(value, str) else list(value)
 
 
@@ -73,7 +74,7 @@ def is_pinned(apt: AptFacts, pin: PinRequest) -> bool:
     return bool(find_earlier_pin(apt, pin))
 
 
-def find_earlier_pin(apt: AptFacts, pin: PinRequest) -> Optional[ForeignPin]:
+def find_earlier_pin(apt: AptFacts, pin: PinRequest) -> ForeignPin | None:
     """Return the pin of others for the same packages in a file that apt reads before ours; None where there is none."""
     directory, _, own = pin.path.rpartition("/")
     for name in sorted(apt.preferences):
@@ -87,7 +88,7 @@ def find_earlier_pin(apt: AptFacts, pin: PinRequest) -> Optional[ForeignPin]:
     return None
 
 
-def contradiction_refusals(facts: Facts) -> List[Refusal]:
+def contradiction_refusals(facts: Facts) -> list[Refusal]:
     """Refuse a host whose apt reads no source because two entries contradict each other."""
     pair = apt_entries.find_contradiction(apt_entries.parse_sources(facts.apt.sources))
     if pair is None:

@@ -4,8 +4,6 @@ It uses the facts and the plan of gpu_node_plan: site.yml would change nothing o
 boot finds a module for its kernel. A host that lost all its GPUs is no host without GPU.
 """
 
-from typing import Dict, List, Optional, Tuple, Union
-
 from ....module_utils.gpu_ready.base import records, versions
 from ....module_utils.gpu_ready.base.disruptions import REBOOT
 from ....module_utils.gpu_ready.facts.blocked_module import blocked_text
@@ -40,7 +38,7 @@ GROUPS = (
 INTERRUPTED = "an interrupted live reload stopped %s"
 
 
-def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
+def answer_json(facts: Facts, decided: compose.Plan) -> dict[str, object]:
     """Return the host's state, its checks, who holds its GPUs, and its columns of the table."""
     checks = all_checks(facts, decided) if decided.gpu_host else lost_gpu_checks(facts)
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in settings_refusals(decided)]
@@ -56,12 +54,12 @@ def answer_json(facts: Facts, decided: compose.Plan) -> Dict[str, object]:
     }
 
 
-def settings_refusals(decided: compose.Plan) -> List[Refusal]:
+def settings_refusals(decided: compose.Plan) -> list[Refusal]:
     """Leave out the refusals for lost GPUs: they are not about what was requested, but how the host is now."""
     return [one for one in decided.refusals if one.code != health.LOST]
 
 
-def state_of(decided: compose.Plan, checks: List[AuditCheck]) -> str:
+def state_of(decided: compose.Plan, checks: list[AuditCheck]) -> str:
     """Return the state of the host: ok, drift, refused or no_gpu."""
     if settings_refusals(decided):
         return REFUSED
@@ -70,7 +68,7 @@ def state_of(decided: compose.Plan, checks: List[AuditCheck]) -> str:
     return DRIFT if any(check.ok is False for check in checks) else SOUND
 
 
-def all_checks(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
+def all_checks(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     chosen = decided.choices.driver
     if chosen is None:
         return health_checks(facts) + [
@@ -84,7 +82,7 @@ def all_checks(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
     return checks + [check_verified(facts, decided)]
 
 
-def health_checks(facts: Facts) -> List[AuditCheck]:
+def health_checks(facts: Facts) -> list[AuditCheck]:
     """Report what the last verification did not see: GPUs that do not answer, and Xids."""
     found = health.findings(facts)
     if not found:
@@ -93,7 +91,7 @@ def health_checks(facts: Facts) -> List[AuditCheck]:
     return [AuditCheck("gpus", "healthy", compose.gpus_text(facts.base), False, why)]
 
 
-def lost_gpu_checks(facts: Facts) -> List[AuditCheck]:
+def lost_gpu_checks(facts: Facts) -> list[AuditCheck]:
     """Return check a host without any GPU: it is drift if the last verification saw some."""
     lost = plan_upgrade.lost_gpus(facts)
     if not lost:
@@ -102,7 +100,7 @@ def lost_gpu_checks(facts: Facts) -> List[AuditCheck]:
     return [AuditCheck("gpus", ", ".join(lost), None, False, why)]
 
 
-def module_text(module: Optional[ModuleFacts]) -> Optional[str]:
+def module_text(module: ModuleFacts | None) -> str | None:
     """Return the version and flavour of a module."""
     if not module:
         return None
@@ -114,7 +112,7 @@ def driver_text(chosen: DriverChoice) -> str:
     return " ".join(str(part) for part in (chosen.version or chosen.branch, chosen.flavour) if part)
 
 
-def reasons_of(decided: compose.Plan, starts: Union[str, Tuple[str, ...]]) -> str:
+def reasons_of(decided: compose.Plan, starts: str | tuple[str, ...]) -> str:
     """Return the reasons of the steps whose ids start so."""
     return "; ".join(step.why for step in decided.steps if step.id.startswith(starts))
 
@@ -148,7 +146,7 @@ def check_userspace(facts: Facts, chosen: DriverChoice) -> AuditCheck:
     return AuditCheck("userspace", desired, ", ".join(found) or None, ok, why)
 
 
-def check_fabric_manager(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
+def check_fabric_manager(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     if not facts.base.nvswitches:
         return []
     running = bool(facts.driver.fabricmanager)
@@ -156,7 +154,7 @@ def check_fabric_manager(facts: Facts, decided: compose.Plan) -> List[AuditCheck
     return [AuditCheck("fabric_manager", "running", "running" if running else "not running", not why, why)]
 
 
-def check_parameters(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
+def check_parameters(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     """Return the file of modprobe.d and the loaded module must have the requested parameters."""
     desired = decided.choices.parameters
     missing = parameters.outdated(facts, desired) if facts.driver.loaded else []
@@ -168,7 +166,7 @@ def check_parameters(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
     return [AuditCheck("parameters", shown, found, not why, why)]
 
 
-def check_groups(facts: Facts, decided: compose.Plan) -> List[AuditCheck]:
+def check_groups(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     """Return check the parts whose steps in the plan are the only drift."""
     row = compose.report_row(facts, decided)
     container = decided.choices.runtime or decided.choices.engines

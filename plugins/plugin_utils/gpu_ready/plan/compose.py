@@ -6,7 +6,8 @@ in the order in which the roles act.
 
 import hashlib
 import json
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base import records, secret_values
 from ....module_utils.gpu_ready.facts.model import BaseFacts, Facts
@@ -31,9 +32,9 @@ class Plan(NamedTuple):
     gpu_host: bool
     summary: str
     choices: Choices = NO_CHOICES
-    steps: List[Step] = []
-    refusals: List[Refusal] = []
-    warnings: List[Notice] = []
+    steps: list[Step] = []
+    refusals: list[Refusal] = []
+    warnings: list[Notice] = []
     digest: str = ""
 
     @property
@@ -46,15 +47,15 @@ class ReportRow(NamedTuple):
 
     distribution: str
     gpus: str
-    driver_desired: Optional[str]
-    driver_flavour: Optional[str]
-    driver_installed: Optional[str]
-    driver_loaded: Optional[str]
-    driver_userspace: Optional[str]
-    cuda: Optional[str]
-    cudnn: Optional[str]
-    docker_runtime: Optional[str]
-    verified: Optional[str]
+    driver_desired: str | None
+    driver_flavour: str | None
+    driver_installed: str | None
+    driver_loaded: str | None
+    driver_userspace: str | None
+    cuda: str | None
+    cudnn: str | None
+    docker_runtime: str | None
+    verified: str | None
     why: str
 
 
@@ -75,7 +76,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     settings = kubernetes.resolve_engines(facts, settings)
     driven = driver.plan_driver(facts, settings, NO_CHOICES)
     choices = Choices(driver=driven.choice, parameters=parameters.requested(settings))
-    decisions: List[Decision[object]] = [driven]
+    decisions: list[Decision[object]] = [driven]
     if driven.choice is not None:  # the later planners need a driver to fit
         activated = activation.plan_activation(facts, settings, choices, drains)
         choices = choices._replace(activation=activated.choice)
@@ -90,7 +91,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         choices = choices._replace(runtime=container.choice)
         others = engines.plan_engines(facts, settings, choices)
         choices = choices._replace(engines=others.choice)
-        found: List[Tuple[str, Decision[object]]] = [
+        found: list[tuple[str, Decision[object]]] = [
             (parts.DRIVER, driven),
             (parts.DRIVER, activated),
             (parts.DRIVER, served),
@@ -103,7 +104,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         decisions = [parts.own_decision(planner, decision, part, check) for planner, decision in found]
     planned = [step for decision in decisions for step in decision.steps]
     decisions.append(in_use.check_running_work(facts, settings, planned, drains))
-    watching: List[Decision[None]] = []
+    watching: list[Decision[None]] = []
     if driven.choice is not None and part in ("", parts.MONITORING):
         watching = [
             node_exporter.plan_node_exporter(facts, settings, planned),
@@ -116,7 +117,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     warnings = treat_as_warnings(facts, settings.gpu_ready_treat_as)
     warnings += nested_options.unknown_names(facts, settings)
     warnings += [warning for decision in decisions for warning in decision.warnings]
-    contradictions: List[Refusal] = []
+    contradictions: list[Refusal] = []
     if facts.apt.sources:
         from .apt_repository import contradiction_refusals
 
@@ -148,7 +149,7 @@ def nothing_to_do(facts: Facts) -> str:
     return "no NVIDIA GPU: left alone"
 
 
-def repair_steps(facts: Facts) -> List[Step]:
+def repair_steps(facts: Facts) -> list[Step]:
     broken = facts.packages.broken
     if not broken:
         return []
@@ -156,7 +157,7 @@ def repair_steps(facts: Facts) -> List[Step]:
     return [Step("gpu_plan.repair_packages", "an interrupted package run left %s half-configured" % names)]
 
 
-def in_progress_warnings(facts: Facts, steps: List[Step]) -> List[Notice]:
+def in_progress_warnings(facts: Facts, steps: list[Step]) -> list[Notice]:
     """Warn of a package manager at work, for which the steps will wait (packaging/manager.py, LOCK_WAIT)."""
     if not facts.packages.in_progress or not steps:
         return []
@@ -172,7 +173,7 @@ def in_progress_warnings(facts: Facts, steps: List[Step]) -> List[Notice]:
 
 def state_digest(settings: Settings, choices: Choices) -> str:
     """Return the digest of the desired state. A variable that a later release adds with an empty default keeps it."""
-    state: Dict[str, object] = {
+    state: dict[str, object] = {
         name: value for name, value in settings._asdict().items() if name not in POLICY and is_set(value)
     }
     chosen = choices.driver
@@ -187,7 +188,7 @@ def is_set(value: object) -> bool:
     return value not in ("", None, [], {}) and value is not False
 
 
-def verify_steps(facts: Facts, choices: Choices, steps: List[Step], digest: str) -> List[Step]:
+def verify_steps(facts: Facts, choices: Choices, steps: list[Step], digest: str) -> list[Step]:
     """Return the verification that is due: after any change, and where the record is not of the present state."""
     changed = "the changes are verified in a container"
     reason = changed if any(step.verify_after for step in steps) else verification.reason_to_verify(facts, digest)
@@ -197,7 +198,7 @@ def verify_steps(facts: Facts, choices: Choices, steps: List[Step], digest: str)
     return [Step("gpu_verify.verify", reason, params=params)]
 
 
-def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[VerifyParams]:
+def verify_params(facts: Facts, choices: Choices, digest: str) -> VerifyParams | None:
     """Return the parameters of gpu_verify.verify, also where none is due; None without a driver."""
     chosen = choices.driver
     if chosen is None:
@@ -216,7 +217,7 @@ def verify_params(facts: Facts, choices: Choices, digest: str) -> Optional[Verif
 # ---- texts ---------------------------------------------------------------------------------------------------------
 
 
-def summarize(facts: Facts, choices: Choices, steps: List[Step], refusals: List[Refusal], part: str = "") -> str:
+def summarize(facts: Facts, choices: Choices, steps: list[Step], refusals: list[Refusal], part: str = "") -> str:
     if refusals:
         return "; ".join(refusal.message for refusal in refusals)
     if part and not steps:
@@ -229,7 +230,7 @@ def summarize(facts: Facts, choices: Choices, steps: List[Step], refusals: List[
     return "%s: %d step%s to do" % (what, len(steps), "" if len(steps) == 1 else "s")
 
 
-def driver_name(chosen: Optional[DriverChoice]) -> str:
+def driver_name(chosen: DriverChoice | None) -> str:
     """Return the version of a chosen driver, its branch where any version will do, "" where nothing is known."""
     return str(chosen.version or chosen.branch or "") if chosen else ""
 
@@ -269,7 +270,7 @@ def distribution_name(base: BaseFacts) -> str:
 # ---- JSON ----------------------------------------------------------------------------------------------------------
 
 
-def plan_json(decided: Plan) -> Dict[str, object]:
+def plan_json(decided: Plan) -> dict[str, object]:
     """Return the plan as JSON, without the parameters of the steps (those are :func:`todo_json`)."""
     return {
         "gpu_host": decided.gpu_host,
@@ -293,11 +294,11 @@ def plan_json(decided: Plan) -> Dict[str, object]:
     }
 
 
-def todo_json(decided: Plan) -> Dict[str, object]:
+def todo_json(decided: Plan) -> dict[str, object]:
     return {step.id: records.to_json(step.params) for step in decided.steps}
 
 
-def diff_json(decided: Plan) -> List[Dict[str, str]]:
+def diff_json(decided: Plan) -> list[dict[str, str]]:
     """Return what --diff shows: the steps as text, then each file that a step writes."""
     if not decided.steps:
         return []

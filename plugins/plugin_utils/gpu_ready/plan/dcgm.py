@@ -1,6 +1,6 @@
 """NVIDIA's DCGM and its exporter for Prometheus."""
 
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging.version_match import version_matches
@@ -13,15 +13,15 @@ from .model import Choices, Decision, Notice, PackageTarget, RepositoryParams, S
 class DcgmParams(NamedTuple):
     """gpu_monitoring.dcgm."""
 
-    packages: List[PackageTarget]
-    hold: List[str]
+    packages: list[PackageTarget]
+    hold: list[str]
 
 
 class DcgmRemovalParams(NamedTuple):
     """gpu_monitoring.remove_dcgm."""
 
-    packages: List[str]
-    paths: List[str]
+    packages: list[str]
+    paths: list[str]
 
 
 def plan_dcgm(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
@@ -71,7 +71,7 @@ def source_of(facts: Facts, settings: Settings, choices: Choices) -> Decision[No
     return Decision(None, steps, repository.source_refusals(facts, needed), warnings)
 
 
-def other_version(found: List[str]) -> Notice:
+def other_version(found: list[str]) -> Notice:
     return Notice(
         "dcgm_other_version",
         "another version of DCGM is installed, which is left as it is: %s" % ", ".join(found),

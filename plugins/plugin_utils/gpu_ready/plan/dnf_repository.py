@@ -1,6 +1,6 @@
 """Third-party repositories on a host with dnf or yum: its sections for one, the distribution's own ones to enable."""
 
-from typing import Dict, List, Sequence, Tuple, Union
+from collections.abc import Sequence
 
 from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging import yum_repos
@@ -9,7 +9,7 @@ from .model import RepositoryRequest, ServingEntry
 from .same_repository import is_same_repository
 
 
-def find_entries(facts: Facts, repository: RepositoryRequest) -> List[ServingEntry]:
+def find_entries(facts: Facts, repository: RepositoryRequest) -> list[ServingEntry]:
     """Return the sections of dnf for a repository, whatever their names."""
     release = facts.base.os.version_id or ""
     sections = [one for path, text in facts.yum.sources.items() for one in yum_repos.read_sections(path, text, release)]
@@ -20,7 +20,7 @@ def find_entries(facts: Facts, repository: RepositoryRequest) -> List[ServingEnt
     ]
 
 
-def key_state(facts: Facts, section: yum_repos.RepoSection, repository: RepositoryRequest) -> Tuple[str, bool]:
+def key_state(facts: Facts, section: yum_repos.RepoSection, repository: RepositoryRequest) -> tuple[str, bool]:
     """Return why a section's key is not the pinned one, "" where it is, and whether dnf has that key in a file.
 
     A key that dnf would download is replaced by the pinned one in gpu-ready's own calls; so is one that is not checked.
@@ -44,12 +44,12 @@ def key_state(facts: Facts, section: yum_repos.RepoSection, repository: Reposito
     return "", False
 
 
-def sections_to_enable(facts: Facts, sections: Sequence[Union[str, Sequence[str]]]) -> List[str]:
+def sections_to_enable(facts: Facts, sections: Sequence[str | Sequence[str]]) -> list[str]:
     """Return the disabled sections of the distribution's own repositories to enable; of alternatives the existing one.
 
     A section that is in no file is left out: the host has these packages from elsewhere, or the installation fails.
     """
-    known: Dict[str, bool] = {}
+    known: dict[str, bool] = {}
     for text in facts.yum.sources.values():
         known.update(yum_repos.parse_sections(text))
     found = []

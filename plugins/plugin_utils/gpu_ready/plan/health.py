@@ -3,7 +3,7 @@
 A verification is a memory of its time. A finding is something that it did not see: it makes the record invalid.
 """
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.facts.model import FOREIGN_DRIVERS, Facts, HealthFacts, VerifiedFacts, XidFacts
 from ....module_utils.gpu_ready.upgrade.model import GOING_BACK, STUCK, SWITCHING
@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     lost: bool = False
 
 
-def findings(facts: Facts) -> List[Finding]:
+def findings(facts: Facts) -> list[Finding]:
     """Return what is wrong with GPUs that the host drives itself; the lost ones first."""
     record = valid_record(facts)
     found = silent_gpus(facts) + missing_gpus(facts, record)
@@ -41,7 +41,7 @@ def findings(facts: Facts) -> List[Finding]:
     return sorted(found, key=lambda one: not one.lost)
 
 
-def refusals(facts: Facts) -> List[Refusal]:
+def refusals(facts: Facts) -> list[Refusal]:
     """Return why nothing is changed on a host with a lost GPU: its steps would hang or fail, and restart other work.
 
     An upgrade in its middle continues: the new driver may be the cause, and its turn ends with a rollback.
@@ -51,7 +51,7 @@ def refusals(facts: Facts) -> List[Refusal]:
     return [Refusal(LOST, one.message, one.remedy) for one in findings(facts) if one.lost]
 
 
-def valid_record(facts: Facts) -> Optional[VerifiedFacts]:
+def valid_record(facts: Facts) -> VerifiedFacts | None:
     """Return the record of a verification that succeeded in this boot."""
     record = facts.verified
     known = record is not None and record.ok and record.boot_id is not None
@@ -66,7 +66,7 @@ def name(facts: Facts, address: str) -> str:
     return "GPU %d (%s)" % (order.index(address), address) if address in order else "the GPU at %s" % address
 
 
-def silent_gpus(facts: Facts) -> List[Finding]:
+def silent_gpus(facts: Facts) -> list[Finding]:
     return [
         Finding(
             gpu.address,
@@ -80,7 +80,7 @@ def silent_gpus(facts: Facts) -> List[Finding]:
     ]
 
 
-def missing_gpus(facts: Facts, record: Optional[VerifiedFacts]) -> List[Finding]:
+def missing_gpus(facts: Facts, record: VerifiedFacts | None) -> list[Finding]:
     """Return those that left the PCI bus since they were verified in this boot.
 
     Nobody takes a card out of a running host.
@@ -91,7 +91,7 @@ def missing_gpus(facts: Facts, record: Optional[VerifiedFacts]) -> List[Finding]
     return [Finding(address, message % name(facts, address), REBOOT, lost=True) for address in left]
 
 
-def forgotten_gpus(facts: Facts, health: HealthFacts, record: Optional[VerifiedFacts]) -> List[Finding]:
+def forgotten_gpus(facts: Facts, health: HealthFacts, record: VerifiedFacts | None) -> list[Finding]:
     """Return those that the driver had when they were verified, and does not have now."""
     if record is None or facts.driver.loaded is None or facts.driver.loaded.version != record.driver:
         return []
@@ -103,7 +103,7 @@ def forgotten_gpus(facts: Facts, health: HealthFacts, record: Optional[VerifiedF
     ]
 
 
-def missing_nodes(health: HealthFacts, record: Optional[VerifiedFacts]) -> List[Finding]:
+def missing_nodes(health: HealthFacts, record: VerifiedFacts | None) -> list[Finding]:
     """Return device nodes that a verification of this boot opened, on a host where no program creates them again."""
     if record is None or health.nodes is None:
         return []
@@ -116,7 +116,7 @@ def missing_nodes(health: HealthFacts, record: Optional[VerifiedFacts]) -> List[
     return [Finding("", message % (expected, found), VERIFY)]
 
 
-def reported_xids(facts: Facts, health: HealthFacts, known: List[str]) -> List[Finding]:
+def reported_xids(facts: Facts, health: HealthFacts, known: list[str]) -> list[Finding]:
     """Return Xids that are newer than the last successful verification of this boot, also where a later one has failed.
 
     That a GPU in ``known`` is lost is not reported again.
@@ -131,7 +131,7 @@ def reported_xids(facts: Facts, health: HealthFacts, known: List[str]) -> List[F
     new = new[-MOST:]
     from ....module_utils.gpu_ready.diagnostics import message_table, messages_data, xid  # here: few hosts need them
 
-    found: List[Finding] = []
+    found: list[Finding] = []
     for one in new:
         means = xid.meaning(one.number)
         remedy, lost = means.remedy, messages_data.XIDS.get(one.number, ("",))[0] in NOT_BACK
@@ -151,7 +151,7 @@ def reported_xids(facts: Facts, health: HealthFacts, known: List[str]) -> List[F
     return found
 
 
-def recovery_action(one: XidFacts, actions: Dict[int, List[str]]) -> str:
+def recovery_action(one: XidFacts, actions: dict[int, list[str]]) -> str:
     """Return the remedy of what an Xid 154 requires, "" where its number is not known."""
     return str(actions[one.action][2]) if one.action in actions else ""
 

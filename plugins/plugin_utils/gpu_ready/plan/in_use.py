@@ -1,6 +1,6 @@
 """The guard of running work: a plan that would stop work is refused before any change, unless that is permitted."""
 
-from typing import Dict, List, Sequence, Set
+from collections.abc import Sequence
 
 from ....module_utils.gpu_ready.base.disruptions import (
     CONTAINERD_RESTART,
@@ -21,7 +21,7 @@ from .model import Decision, Notice, Refusal, Step
 
 
 def check_running_work(
-    facts: Facts, settings: Settings, steps: List[Step], drains: Sequence[str] = ()
+    facts: Facts, settings: Settings, steps: list[Step], drains: Sequence[str] = ()
 ) -> Decision[None]:
     """Refuse each disruption that stops work without permission; what a permitted one stops is a warning.
 
@@ -44,13 +44,13 @@ def check_running_work(
     return Decision(None, [], refusals, warnings)
 
 
-def planned_disruptions(settings: Settings, steps: List[Step], live: bool) -> Dict[str, str]:
+def planned_disruptions(settings: Settings, steps: list[Step], live: bool) -> dict[str, str]:
     """Return the disruptions that the steps really cause, with the reason of the first step of each.
 
     A reboot stops everything that the others stop, so it counts alone. Without gpu_ready_reboot_ok nothing reboots.
     ``live``: what holds the GPUs now does not after the drain, so that a reboot for its sake becomes a live reload.
     """
-    found: Dict[str, str] = {}
+    found: dict[str, str] = {}
     for step in steps:
         reloads = live and isinstance(step.params, ActivateParams) and step.params.fallback == "reboot"
         disruption = DRIVER_RELOAD if reloads else step.disruption
@@ -60,7 +60,7 @@ def planned_disruptions(settings: Settings, steps: List[Step], live: bool) -> Di
     return {REBOOT: reboot} if reboot is not None and settings.gpu_ready_reboot_ok else found
 
 
-def remedy(settings: Settings, disruption: str, held: List[str]) -> str:
+def remedy(settings: Settings, disruption: str, held: list[str]) -> str:
     """Return what the operator can do. A module that a process holds cannot be reloaded, only a reboot ends that."""
     words = "let it end or stop it"
     if disruption in (DRIVER_RELOAD, REBOOT):
@@ -107,7 +107,7 @@ def work_after_drain(work: WorkFacts, drains: Sequence[str]) -> WorkFacts:
 # ---- what is affected ----------------------------------------------------------------------------------------------
 
 
-def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedWork:
+def affected_work(facts: Facts, disruption: str, steps: list[Step]) -> AffectedWork:
     work = facts.work
     if disruption == DOCKER_RESTART:
         return containers_of_docker(facts, [step for step in steps if step.disruption == DOCKER_RESTART])
@@ -118,7 +118,7 @@ def affected_work(facts: Facts, disruption: str, steps: List[Step]) -> AffectedW
     return affected.users_of_gpus(work) if disruption == DRIVER_RELOAD else affected.everything(work)
 
 
-def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
+def containers_of_docker(facts: Facts, steps: list[Step]) -> AffectedWork:
     """Return the containers of docker that these steps stop; live-restore keeps them running through a restart.
 
     It does not where containerd is replaced too, nor for the GPU containers that a step stops itself.
@@ -126,7 +126,7 @@ def containers_of_docker(facts: Facts, steps: List[Step]) -> AffectedWork:
     listed = [one for one in facts.work.containers if one.engine == engines.DOCKER]
     info = facts.docker.info
     survive = info is not None and info.live_restore
-    named: Set[str] = set()
+    named: set[str] = set()
     for step in steps:
         if isinstance(step.params, (CleanupParams, MigrationParams)):
             named |= set(step.params.containers)

@@ -1,6 +1,7 @@
 """The records of a plan: what planners choose, the steps with their parameters, refusals and warnings."""
 
-from typing import Dict, Generic, List, NamedTuple, Optional, Sequence, TypeVar, Union
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from ....module_utils.gpu_ready.base.disruptions import NONE
 from ....module_utils.gpu_ready.base.records import Word
@@ -13,16 +14,19 @@ class PackageTarget(NamedTuple):
     """A package to install; ``version`` as package managers match it, None for any."""
 
     name: str
-    version: Optional[str] = None
+    version: str | None = None
 
 
 class PinRequest(NamedTuple):
     """Preferences of apt for the packages of a repository."""
 
-    package: Union[str, List[str]]
+    package: str | list[str]
     pin: str
     priority: int
     path: str
+
+
+Words = list[str]
 
 
 class RepositoryRequest(NamedTuple):
@@ -36,16 +40,16 @@ class RepositoryRequest(NamedTuple):
     kind: str
     url: str
     key_url: str
-    fingerprint: Optional[str]
+    fingerprint: str | None
     keyring: str
     list: str
-    suites: Union[str, List[str]] = ""
-    components: Union[str, List[str]] = ""
-    pin: Optional[PinRequest] = None
-    key_sha256: Optional[str] = None
+    suites: str | Words = ""
+    components: str | Words = ""
+    pin: PinRequest | None = None
+    key_sha256: str | None = None
     gpgcheck: bool = True
     repo_gpgcheck: bool = False
-    adopted: Optional[str] = None
+    adopted: str | None = None
 
     @property
     def pinned_fingerprint(self) -> str:
@@ -67,17 +71,17 @@ class ServingEntry(NamedTuple):
 class RepositoryParams(NamedTuple):
     """``components`` of the distribution's archive and ``enable``, sections of its .repo files, are switched on."""
 
-    repositories: List[RepositoryRequest] = []
-    components: Optional[List[str]] = None
-    enable: Optional[List[str]] = None
+    repositories: list[RepositoryRequest] = []
+    components: list[str] | None = None
+    enable: list[str] | None = None
 
 
 class FileDiff(NamedTuple):
     """What --diff shows of a file."""
 
     path: str
-    before: Optional[str]
-    after: Optional[str]
+    before: str | None
+    after: str | None
 
 
 class NoParams(NamedTuple):
@@ -90,7 +94,7 @@ class NoParams(NamedTuple):
 class InstallerFile(NamedTuple):
     """A .run installer. ``version`` is None where it is unknown; ``source``: a URL or a path on the control node."""
 
-    version: Optional[str]
+    version: str | None
     source: str
     sha256: Word = ""
     sha256_url: str = ""
@@ -105,35 +109,35 @@ class DriverChoice(NamedTuple):
     """
 
     source: str
-    kind: Optional[str]
-    branch: Optional[int]
-    flavour: Optional[str]
-    version: Optional[str]
-    profile: Optional[str]
-    packages: List[str]
-    modules: List[str]
+    kind: str | None
+    branch: int | None
+    flavour: str | None
+    version: str | None
+    profile: str | None
+    packages: list[str]
+    modules: list[str]
     satisfied: bool = False
     why: str = ""
-    stream: Optional[str] = None
-    cuda: Optional[str] = None
-    runfile: Optional[InstallerFile] = None
-    detected: Optional[List[str]] = None
-    exact: Optional[Dict[str, str]] = None
+    stream: str | None = None
+    cuda: str | None = None
+    runfile: InstallerFile | None = None
+    detected: list[str] | None = None
+    exact: dict[str, str] | None = None
     extends: bool = False
 
 
 class ActivationChoice(NamedTuple):
     """``action``: load, reload, reboot, none (left to the operator), or None where nothing has to be done."""
 
-    action: Optional[str]
+    action: str | None
 
 
 class ServicesChoice(NamedTuple):
     """The packages of the driver's services that a step installs or starts; whether persistence mode must be on."""
 
-    fabricmanager: Optional[str] = None
-    imex: Optional[str] = None
-    persistenced: Optional[str] = None
+    fabricmanager: str | None = None
+    imex: str | None = None
+    persistenced: str | None = None
     persistence: bool = False
 
 
@@ -148,28 +152,28 @@ class CudaChoice(NamedTuple):
     """The toolkits that a host has when the plan is done."""
 
     source: str
-    toolkits: List[ToolkitChoice] = []
-    default: Optional[str] = None
+    toolkits: list[ToolkitChoice] = []
+    default: str | None = None
 
 
 class CudnnChoice(NamedTuple):
     """``versions``: of cuDNN by the version of the toolkit."""
 
     source: str
-    versions: Dict[str, str] = {}
+    versions: dict[str, str] = {}
 
 
 class Choices(NamedTuple):
     """What the planners chose so far, in the order in which they run. ``parameters``: of the module, as requested."""
 
-    driver: Optional[DriverChoice] = None
-    activation: Optional[ActivationChoice] = None
-    services: Optional[ServicesChoice] = None
-    cuda: Optional[CudaChoice] = None
-    cudnn: Optional[CudnnChoice] = None
-    runtime: Optional[RuntimeChoice] = None
-    engines: Optional[EnginesChoice] = None
-    parameters: Dict[str, str] = {}
+    driver: DriverChoice | None = None
+    activation: ActivationChoice | None = None
+    services: ServicesChoice | None = None
+    cuda: CudaChoice | None = None
+    cudnn: CudnnChoice | None = None
+    runtime: RuntimeChoice | None = None
+    engines: EnginesChoice | None = None
+    parameters: dict[str, str] = {}
 
 
 class VerifyParams(NamedTuple):
@@ -228,7 +232,7 @@ class Decision(Generic[C_co]):
 
     def __init__(
         self,
-        choice: Optional[C_co] = None,
+        choice: C_co | None = None,
         steps: Sequence[Step] = (),
         refusals: Sequence[Refusal] = (),
         warnings: Sequence[Notice] = (),

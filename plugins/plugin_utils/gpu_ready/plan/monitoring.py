@@ -1,7 +1,5 @@
 """The service that writes metrics of the GPUs for node_exporter."""
 
-from typing import List
-
 from ....module_utils.gpu_ready.facts.model import Facts, MonitoringFacts
 from ....module_utils.gpu_ready.system import monitoring_files as files
 from ..catalog import data as catalog_data
@@ -27,7 +25,7 @@ def plan_monitoring(facts: Facts, settings: Settings) -> Decision[None]:
     )
     desired = files.format_files(params)
     changed = [path for path, text in sorted(desired.items()) if known.files.get(path) != text]
-    steps: List[Step] = []
+    steps: list[Step] = []
     if changed or known.program != catalog_data.MONITOR or not known.running:
         busy = any(one.gpu for one in facts.work.containers)
         new = files.UNIT not in known.files  # systemd reads it by itself
@@ -40,7 +38,7 @@ def plan_monitoring(facts: Facts, settings: Settings) -> Decision[None]:
     return Decision(None, steps, warnings=unread(known, settings))
 
 
-def unread(known: MonitoringFacts, settings: Settings) -> List[Notice]:
+def unread(known: MonitoringFacts, settings: Settings) -> list[Notice]:
     """Warn where no node_exporter is known to read the directory."""
     directory = settings.gpu_monitoring_directory
     if node_exporter.is_requested(settings) and not known.exporter_runs:

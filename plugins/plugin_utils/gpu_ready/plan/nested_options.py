@@ -5,7 +5,7 @@ catalog may be older than the program.
 """
 
 import re
-from typing import Callable, Dict, Iterable, List, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ....module_utils.gpu_ready.base import validation
 from ....module_utils.gpu_ready.base.nearest import nearest
@@ -27,7 +27,7 @@ def is_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
-TYPES: Dict[str, Callable[[object], bool]] = {
+TYPES: dict[str, Callable[[object], bool]] = {
     "bool": lambda value: isinstance(value, bool),
     "int": is_number,
     "str": lambda value: isinstance(value, str),
@@ -50,7 +50,7 @@ EXAMPLES = {"bool": "true", "int": "10", "str": "text", "size": "64M", "list": "
 EXAMPLES["texts"] = '{name: "10"}'
 
 
-def refusals(settings: Settings) -> List[Refusal]:
+def refusals(settings: Settings) -> list[Refusal]:
     """Return what is wrong inside mappings that are of the right type themselves."""
     options = settings.docker_engine_daemon_options
     found = misspelt(OPTIONS, options, DOCKER_OPTIONS)
@@ -68,7 +68,7 @@ def refusals(settings: Settings) -> List[Refusal]:
     return found + misspelt(PARAMETERS, plain, MODULE_PARAMETERS)
 
 
-def misspelt(variable: str, names: Iterable[str], known: Mapping[str, str]) -> List[Refusal]:
+def misspelt(variable: str, names: Iterable[str], known: Mapping[str, str]) -> list[Refusal]:
     guesses = {str(name): nearest(str(name), known) for name in names if name not in known}
     return [
         Refusal(
@@ -89,7 +89,7 @@ def wrong_type(variable: str, name: str, value: object, words: str, example: str
     )
 
 
-def unknown_names(facts: Facts, settings: Settings) -> List[Notice]:
+def unknown_names(facts: Facts, settings: Settings) -> list[Notice]:
     """Warn of names that nobody knows: docker refuses such an option itself, the kernel ignores such a parameter."""
     disk = facts.driver.on_disk
     options = sorted(str(name) for name in settings.docker_engine_daemon_options if name not in DOCKER_OPTIONS)

@@ -1,6 +1,7 @@
 """node_exporter of the distribution, which reads the metrics that gpu-ready's service writes."""
 
-from typing import List, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.system import monitoring_files as files
@@ -14,14 +15,14 @@ from .model import Decision, Refusal, RepositoryParams, Step
 class NodeExporterParams(NamedTuple):
     """gpu_monitoring.node_exporter."""
 
-    packages: List[str]
+    packages: list[str]
     service: str
 
 
 class NodeExporterRemovalParams(NamedTuple):
     """gpu_monitoring.remove_node_exporter."""
 
-    packages: List[str]
+    packages: list[str]
 
 
 def is_requested(settings: Settings) -> bool:

@@ -4,7 +4,8 @@ A part is planned with its own variables and the common ones (gpu_ready_*). The 
 host: their sources are "none", and all of their other variables have the defaults.
 """
 
-from typing import Dict, Mapping, NamedTuple, Tuple, TypeVar
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
 
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog.settings import Settings
@@ -30,12 +31,12 @@ class RolePart(NamedTuple):
     """
 
     planner: str
-    reads: Tuple[str, ...]
-    needs: Tuple[str, ...]
-    roles: Tuple[str, ...]
+    reads: tuple[str, ...]
+    needs: tuple[str, ...]
+    roles: tuple[str, ...]
 
 
-PARTS: Dict[str, RolePart] = {
+PARTS: dict[str, RolePart] = {
     HEADERS: RolePart(DRIVER, (DRIVER,), (), (HEADERS,)),
     DRIVER: RolePart(DRIVER, (DRIVER,), (), (HEADERS, DRIVER)),
     CUDA: RolePart(CUDA, (CUDA, DRIVER), (DRIVER,), (CUDA,)),
@@ -56,7 +57,7 @@ MISSING = {
 SOURCES = tuple(name + "_source" for name in (DRIVER, CUDA, CUDNN, DOCKER))
 
 
-def own_variables(given: Mapping[str, object], part: str) -> Dict[str, object]:
+def own_variables(given: Mapping[str, object], part: str) -> dict[str, object]:
     """Return the variables that a part reads, and sources that leave the others alone; all without a part."""
     if not part:
         return dict(given)

@@ -1,6 +1,6 @@
 """Third-party package repositories: the parameters of gpu_repository, and whether a host has one already."""
 
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
 
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog import model as catalog
@@ -70,7 +70,7 @@ def parameters(identity: str, settings: Settings, behind_distribution: bool = Fa
     )
 
 
-def find_entry(facts: Facts, repository: RepositoryRequest) -> Optional[ServingEntry]:
+def find_entry(facts: Facts, repository: RepositoryRequest) -> ServingEntry | None:
     """Return the enabled entry of the host that serves a repository, others' first; None where there is none."""
     if repository.kind == "rpm":
         from .dnf_repository import find_entries
@@ -104,7 +104,7 @@ def unverified_notice(data: Distribution, what: str, package: str) -> Notice:
     )
 
 
-def missing_repositories(facts: Facts, needed: Sequence[RepositoryRequest]) -> List[RepositoryRequest]:
+def missing_repositories(facts: Facts, needed: Sequence[RepositoryRequest]) -> list[RepositoryRequest]:
     """Return those repositories that the host does not have, with what is missing beside an entry of the host's own.
 
     :func:`source_refusals` refuses those whose entry cannot be used: a second one of the same URL would stop apt.
@@ -127,7 +127,7 @@ def is_adopted(facts: Facts, repository: RepositoryRequest, entry: ServingEntry)
     return has_pin(facts, repository)
 
 
-def source_refusals(facts: Facts, repositories: Sequence[RepositoryRequest]) -> List[Refusal]:
+def source_refusals(facts: Facts, repositories: Sequence[RepositoryRequest]) -> list[Refusal]:
     """Refuse repositories that the host has with another key, and those whose key is not pinned at all."""
     found = []
     for one in repositories:
@@ -145,7 +145,7 @@ def source_refusals(facts: Facts, repositories: Sequence[RepositoryRequest]) -> 
     return found + unknown_key_refusals(repositories)
 
 
-def unknown_key_refusals(repositories: Sequence[RepositoryRequest]) -> List[Refusal]:
+def unknown_key_refusals(repositories: Sequence[RepositoryRequest]) -> list[Refusal]:
     return [
         Refusal(
             "repository_key_unknown",
@@ -158,7 +158,7 @@ def unknown_key_refusals(repositories: Sequence[RepositoryRequest]) -> List[Refu
     ]
 
 
-def outranking_warnings(facts: Facts, settings: Settings, source: Optional[str]) -> List[Notice]:
+def outranking_warnings(facts: Facts, settings: Settings, source: str | None) -> list[Notice]:
     """Warn where a pin of others prefers NVIDIA's repository to the distribution's, which the driver comes from."""
     entry = catalog.distro(facts.base.distro)["driver_sources"].get("cuda_repo") if facts.base.distro else None
     if source != "distro" or not entry:

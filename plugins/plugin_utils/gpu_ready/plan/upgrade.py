@@ -1,6 +1,6 @@
 """What an upgrade of the driver would do with one host, from its plan and the journal of the last upgrade."""
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.records import Word
 from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
@@ -44,7 +44,7 @@ class RollbackSettings(NamedTuple):
 
     nvidia_driver_source: str
     nvidia_driver_version: str
-    nvidia_driver_packages: List[str]
+    nvidia_driver_packages: list[str]
     nvidia_driver_branch: str
     nvidia_driver_flavour: str
     nvidia_driver_kernel_modules: str
@@ -64,15 +64,15 @@ class UpgradeStatus(NamedTuple):
     opened: bool
     touched: bool
     staged: bool
-    from_: Optional[str]
-    to: Optional[str]
+    from_: str | None
+    to: str | None
     way: Word
     why: str
     refusal: str
-    installed: Optional[RecordedDriver]
-    journal: Optional[UpgradeJournal]
-    back: Optional[RollbackSettings]
-    installer: Optional[InstallerFile] = None
+    installed: RecordedDriver | None
+    journal: UpgradeJournal | None
+    back: RollbackSettings | None
+    installer: InstallerFile | None = None
     drained: bool = False
 
 
@@ -127,7 +127,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
     )
 
 
-def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> List[str]:
+def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> list[str]:
     if decided.gpu_host:
         return ["%s. Remedy: %s." % (one.message, one.remedy) for one in decided.refusals]
     if opened:
@@ -136,11 +136,11 @@ def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> List[str]:
     return [VANISHED % (len(gpus), ", ".join(gpus), FIND_LOST)] if gpus else []
 
 
-def lost_gpus(facts: Facts) -> List[str]:
+def lost_gpus(facts: Facts) -> list[str]:
     return list(facts.verified.addresses) if facts.verified and not facts.base.gpus else []
 
 
-def is_fetched(journal: Optional[UpgradeJournal], target: Optional[str], now: int) -> bool:
+def is_fetched(journal: UpgradeJournal | None, target: str | None, now: int) -> bool:
     """Return True if everything for this driver was downloaded so recently that the sources need not be checked again.
 
     A host that was rolled back is checked again: the downloads may be the cause.
@@ -150,7 +150,7 @@ def is_fetched(journal: Optional[UpgradeJournal], target: Optional[str], now: in
     return journal.fetched.to == target and 0 <= now - journal.fetched.time < FRESH
 
 
-def installed_driver(facts: Facts) -> Optional[RecordedDriver]:
+def installed_driver(facts: Facts) -> RecordedDriver | None:
     """Return the installed driver as it can be requested again; None if its origin is unclear."""
     state, disk = facts.driver, facts.driver.on_disk
     data = catalog.distro(facts.base.distro) if facts.base.distro else {"driver_sources": {}}
@@ -176,7 +176,7 @@ def installed_kind(facts: Facts, version: str) -> str:
     return driver_sources.DKMS if built else driver_sources.PRECOMPILED
 
 
-def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> List[str]:
+def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> list[str]:
     installed = installed_driver(facts)
     back = rollback_settings(facts, installed)
     if installed is None or back is None or decided.choices.driver is None:
@@ -200,7 +200,7 @@ def with_chosen_driver(facts: Facts, chosen: DriverChoice) -> Facts:
     return facts._replace(driver=driver, packages=facts.packages._replace(installed=dict(others, **packages)))
 
 
-def rollback_settings(facts: Facts, old: Optional[RecordedDriver]) -> Optional[RollbackSettings]:
+def rollback_settings(facts: Facts, old: RecordedDriver | None) -> RollbackSettings | None:
     if not old:
         return None
     return RollbackSettings(
@@ -213,7 +213,7 @@ def rollback_settings(facts: Facts, old: Optional[RecordedDriver]) -> Optional[R
     )
 
 
-def activation_way(facts: Facts, decided: Plan) -> Tuple[str, str]:
+def activation_way(facts: Facts, decided: Plan) -> tuple[str, str]:
     """Return how the new driver is activated ("live", "reboot" or "none") and why.
 
     Programs that hold the GPUs now are no reason for a reboot yet: the host is drained first and then planned again.

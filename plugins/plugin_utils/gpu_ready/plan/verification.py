@@ -1,7 +1,5 @@
 """Whether the last verification still holds for the present state of a host, and which GPUs the next one names."""
 
-from typing import List, Optional
-
 from ....module_utils.gpu_ready.facts.blocked_module import blocked_text
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog.settings import Settings
@@ -9,7 +7,7 @@ from . import health, parts
 from .model import Refusal
 
 
-def device_refusals(facts: Facts, settings: Settings, part: str = "") -> List[Refusal]:
+def device_refusals(facts: Facts, settings: Settings, part: str = "") -> list[Refusal]:
     """Refuse indices of gpu_verify_devices that this host does not have; UUIDs are known only with a driver."""
     given = settings.gpu_verify_devices
     words = [word for item in ([given] if isinstance(given, str) else given) for word in item.split()]
@@ -27,13 +25,13 @@ def device_refusals(facts: Facts, settings: Settings, part: str = "") -> List[Re
     ]
 
 
-def reason_to_verify(facts: Facts, digest: str) -> Optional[str]:
+def reason_to_verify(facts: Facts, digest: str) -> str | None:
     """Return why a new verification is due; None if the record is of this state and nothing contradicts it now."""
     found = health.findings(facts)
     return outdated(facts, digest) or "; ".join(one.message for one in found) or None
 
 
-def outdated(facts: Facts, digest: str) -> Optional[str]:
+def outdated(facts: Facts, digest: str) -> str | None:
     """Return how the state differs from the recorded one; None if it is of this boot, these versions, this digest."""
     record = facts.verified
     if not record:

@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import re
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.base.plain_text import plain_text
@@ -28,7 +29,7 @@ TASK_FAILED = "Task failed: "
 REST = "gpu_audit_format json or csv has all of them"
 MOST_HOLDERS = 20
 """Processes that hold a GPU, in the table; JSON and CSV list all of them."""
-COLUMNS: Tuple[Tuple[str, str, int], ...] = (
+COLUMNS: tuple[tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("gpus", "GPUs", 12),
     ("driver_desired", "desired", 10),
@@ -54,8 +55,8 @@ class Audit(NamedTuple):
     """``counts``: hosts by state."""
 
     time: str
-    counts: Dict[str, int]
-    hosts: Dict[str, HostAudit]
+    counts: dict[str, int]
+    hosts: dict[str, HostAudit]
 
 
 def read_audit(given: Mapping[str, object]) -> HostAudit:
@@ -80,13 +81,13 @@ def read_audit(given: Mapping[str, object]) -> HostAudit:
 
 def build(hosts: Mapping[str, Mapping[str, object]], time: str) -> Audit:
     audits = {name: read_audit(hosts[name]) for name in sorted(hosts, key=natural_order)}
-    counts: Dict[str, int] = {}
+    counts: dict[str, int] = {}
     for one in audits.values():
         counts[one.state] = counts.get(one.state, 0) + 1
     return Audit(time, counts, audits)
 
 
-def to_json(audit: Audit) -> Dict[str, object]:
+def to_json(audit: Audit) -> dict[str, object]:
     return dict(records.to_json(audit), schema=SCHEMA)
 
 
@@ -144,7 +145,7 @@ def table(audit: Audit, width: int) -> str:
     return "\n".join([*shown, "", counts(audit)])
 
 
-def format_notes(audit: Audit, width: int) -> List[str]:
+def format_notes(audit: Audit, width: int) -> list[str]:
     """Return lines about what is no drift: what waits for a reboot, the warnings of the plan."""
     notes = [
         (name, check.why)
@@ -199,7 +200,7 @@ def harmless_cell(text: str) -> str:
     return "'" + text if FORMULA.match(text) and not NUMBER.match(text) else text
 
 
-def yes_or_no(ok: Optional[bool]) -> str:
+def yes_or_no(ok: bool | None) -> str:
     """yes, no, or nothing for a check without a verdict."""
     return "" if ok is None else "yes" if ok else "no"
 
@@ -209,7 +210,7 @@ def counts(audit: Audit) -> str:
     return counts_text(audit.counts, len(audit.hosts))
 
 
-def bad(audit: Audit) -> Dict[str, str]:
+def bad(audit: Audit) -> dict[str, str]:
     """Return a message per host that is not in the desired state.
 
     Of drift only the parts, the table has the reasons.

@@ -1,6 +1,6 @@
 """How much one host can add to a report: an honest one has about 10 kB, with all its GPUs in use 100 kB."""
 
-from typing import Any, Dict, List
+from typing import Any
 
 CHARACTERS = 256 * 1024
 """Of all texts, names and values of a host together."""
@@ -26,7 +26,7 @@ class Budget:
             self.left -= len(value[:most]) + 2
             return value if len(value) <= most else value[:most] + CUT
         if isinstance(value, dict):
-            made: Dict[str, Any] = {}
+            made: dict[str, Any] = {}
             for name, inner in value.items():
                 if self.left <= 0 and len(made) >= FIELDS:
                     break
@@ -34,7 +34,7 @@ class Budget:
                 made[name[:LONGEST_NAME]] = self.cut_value(inner)
             return made
         if isinstance(value, (list, tuple)):
-            found: List[Any] = []
+            found: list[Any] = []
             for inner in value:
                 if self.left <= 0:
                     break

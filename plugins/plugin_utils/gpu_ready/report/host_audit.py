@@ -1,6 +1,6 @@
 """The audit of one host, as gpu_audit answers it and audit_table.py reads it."""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.records import Word
 
@@ -12,9 +12,9 @@ class AuditCheck(NamedTuple):
     """One part of a host. ``ok``: True, False for drift, None for information that is no drift."""
 
     name: Word
-    desired: Optional[str]
-    found: Optional[str]
-    ok: Optional[bool]
+    desired: str | None
+    found: str | None
+    ok: bool | None
     why: str = ""
 
 
@@ -24,28 +24,28 @@ class GpuHolder(NamedTuple):
     pid: int
     name: Word = ""
     command: str = ""
-    container: Optional[str] = None
+    container: str | None = None
     service: bool = False
-    job: Optional[str] = None
+    job: str | None = None
 
 
 class HostAudit(NamedTuple):
     """The answer of gpu_audit for one host, or why there is none. ``row``: columns of the table."""
 
     state: Word
-    why: List[str] = []
-    checks: List[AuditCheck] = []
-    holders: List[GpuHolder] = []
-    steps: List[str] = []
-    warnings: List[str] = []
+    why: list[str] = []
+    checks: list[AuditCheck] = []
+    holders: list[GpuHolder] = []
+    steps: list[str] = []
+    warnings: list[str] = []
     summary: str = ""
-    row: Dict[str, Optional[str]] = {}
+    row: dict[str, str | None] = {}
 
     @property
     def is_good(self) -> bool:
         return self.state in GOOD
 
     @property
-    def work(self) -> List[GpuHolder]:
+    def work(self) -> list[GpuHolder]:
         """Processes that use the GPUs, without the driver's own services."""
         return [holder for holder in self.holders if not holder.service]

@@ -3,7 +3,8 @@
 import ipaddress
 import re
 import textwrap
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.plain_text import plain_text
 
@@ -20,7 +21,7 @@ MOST_MESSAGES = 25
 MOST_NAMES = 60
 """Names that a message lists: what a person copies into ``--limit``."""
 
-Columns = Tuple[Tuple[str, str, int], ...]
+Columns = tuple[tuple[str, str, int], ...]
 """Key, heading and least width of each column."""
 
 
@@ -29,16 +30,16 @@ class Message(NamedTuple):
 
     host: str
     state: str
-    texts: Tuple[str, ...]
+    texts: tuple[str, ...]
 
 
-def natural_order(name: str) -> List[Tuple[int, int, str]]:
+def natural_order(name: str) -> list[tuple[int, int, str]]:
     """Return a key for sorting: gpu2 comes before gpu10."""
     parts = re.findall(r"([0-9]{1,18})|([^0-9]+|[0-9])", name)
     return [(0, int(number), "") if number else (1, 0, text) for number, text in parts] + [(-1, 0, name)]
 
 
-def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[str]]:
+def table_rows(rows: Sequence[tuple[bool, list[str]]], rest: str) -> list[list[str]]:
     """Return the rows of a table from (whether the host is in a good state, its cells) per host.
 
     One row per host; of more than :data:`EACH` hosts one row for all with the same cells, good ones last, the largest
@@ -47,7 +48,7 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
     """
     if len(rows) <= EACH:
         return [row for _, row in rows]
-    equal: Dict[Tuple[bool, Tuple[str, ...]], List[str]] = {}
+    equal: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
     for good, (name, *cells) in rows:
         equal.setdefault((good, tuple(cells)), []).append(name)
     largest = sorted(equal.items(), key=lambda group: -len(group[1]))
@@ -61,19 +62,19 @@ def table_rows(rows: Sequence[Tuple[bool, List[str]]], rest: str) -> List[List[s
     return shown
 
 
-def message_lines(messages: Sequence[Message], width: int, rest: str) -> List[str]:
+def message_lines(messages: Sequence[Message], width: int, rest: str) -> list[str]:
     """Return the messages of hosts: equal ones once, with all their hosts, in the words of the first.
 
     Where there are too many, those that concern the most hosts. ``rest``: where to read all; without it all are shown.
     """
-    equal: Dict[Tuple[str, ...], List[Message]] = {}
+    equal: dict[tuple[str, ...], list[Message]] = {}
     for one in messages:
         equal.setdefault((one.state, *[without_host(text, one.host) for text in one.texts]), []).append(one)
     groups = list(equal.values())
     most = MOST_MESSAGES if rest else len(groups)
     if len(groups) > most:
         groups.sort(key=lambda group: -len(group))
-    lines: List[str] = []
+    lines: list[str] = []
     for group in groups[:most]:
         first = group[0]
         example = " (the text of %s)" % first.host if any(one.texts != first.texts for one in group) else ""
@@ -106,7 +107,7 @@ def one_line(value: object) -> str:
     return "" if value is None else plain_text(" ".join(str(value).split()))
 
 
-def rows_text(rows: Sequence[List[str]], columns: Columns, width: int = WIDTH) -> List[str]:
+def rows_text(rows: Sequence[list[str]], columns: Columns, width: int = WIDTH) -> list[str]:
     """Return the table's lines: headings, a rule and the rows, whose first cell is a name of the inventory."""
     lines = [[heading for _, heading, _ in columns]]
     lines += [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
@@ -124,7 +125,7 @@ def shortened(text: str, most: int = LONGEST_CELL) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def widths(lines: List[List[str]], width: int, columns: Columns) -> List[int]:
+def widths(lines: list[list[str]], width: int, columns: Columns) -> list[int]:
     """Return the width of each column: the width of its text, reduced from the widest column on until the table fits.
 
     The first one is reduced last: whatever hosts answer, their names can be read and searched for.
@@ -143,9 +144,9 @@ def widths(lines: List[List[str]], width: int, columns: Columns) -> List[int]:
     return found
 
 
-def note_lines(heading: str, notes: Sequence[Tuple[str, str]], width: int, rest: str) -> List[str]:
+def note_lines(heading: str, notes: Sequence[tuple[str, str]], width: int, rest: str) -> list[str]:
     """Return notes (host, text) below a heading, each text once with its hosts: one paragraph for 200 equal hosts."""
-    about: Dict[str, List[str]] = {}
+    about: dict[str, list[str]] = {}
     for name, text in notes:
         about.setdefault(text, []).append(name)
     lines = ["", heading] if about else []
@@ -157,12 +158,12 @@ def note_lines(heading: str, notes: Sequence[Tuple[str, str]], width: int, rest:
     return lines
 
 
-def names_text(names: List[str], most: int = 5) -> str:
+def names_text(names: list[str], most: int = 5) -> str:
     """Return names separated by commas; only the first ones of many."""
     return ", ".join(names[:most]) + (" and %d more" % (len(names) - most) if len(names) > most else "")
 
 
-def wrap_row(line: List[str], sizes: List[int]) -> List[str]:
+def wrap_row(line: list[str], sizes: list[int]) -> list[str]:
     """Return one row of the table, over as many lines of text as its longest cell needs."""
     columns = [textwrap.wrap(cell, sizes[index], break_on_hyphens=False) or [""] for index, cell in enumerate(line)]
     height = max(len(column) for column in columns)
@@ -174,19 +175,19 @@ def wrap_row(line: List[str], sizes: List[int]) -> List[str]:
     ]
 
 
-def wrapped(text: str, width: int, indent: str = "") -> List[str]:
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Return a text over as many lines as it needs; long paths and URLs are not broken."""
     return textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
-def paragraph(text: str, width: int) -> List[str]:
+def paragraph(text: str, width: int) -> list[str]:
     """Return a message in full, indented and wrapped."""
     return wrapped(text, width, "  ")
 
 
-def counts_text(counts: Dict[str, int], total: int) -> str:
+def counts_text(counts: dict[str, int], total: int) -> str:
     """Return the last line: the number of hosts by result."""
     parts = [
         "%d %s" % (counts[key], key.replace("_", " ")) for key in sorted(counts, key=lambda key: (-counts[key], key))

@@ -1,6 +1,7 @@
 """The report of a run: one result per host, as a table and as plain values."""
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base import records, secret_values
 from ....module_utils.gpu_ready.base.plain_text import plain_text
@@ -19,7 +20,7 @@ from .layout import (
 )
 
 SCHEMA = 1
-COLUMNS: Tuple[Tuple[str, str, int], ...] = (
+COLUMNS: tuple[tuple[str, str, int], ...] = (
     ("host", "host", 12),
     ("distribution", "distribution", 9),
     ("gpus", "GPUs", 12),
@@ -44,12 +45,12 @@ GOOD = ("ready", "no_gpu", "planned")
 class HostEntry(NamedTuple):
     """What is known of a host: the plan, the verification (answers of its modules), and a failure of the run."""
 
-    row: Dict[str, object] = {}
+    row: dict[str, object] = {}
     gpu_host: bool = True
-    steps: List[object] = []
-    refusals: List[object] = []
-    warnings: List[object] = []
-    verify: Optional[Dict[str, object]] = None
+    steps: list[object] = []
+    refusals: list[object] = []
+    warnings: list[object] = []
+    verify: dict[str, object] | None = None
     step: str = ""
     failure: str = ""
 
@@ -59,12 +60,12 @@ class HostReport(NamedTuple):
 
     result: str
     why: str
-    row: Dict[str, object]
-    steps: List[object] = []
-    refusals: List[object] = []
-    warnings: List[object] = []
-    verify: Optional[Dict[str, object]] = None
-    failure: Optional[Dict[str, object]] = None
+    row: dict[str, object]
+    steps: list[object] = []
+    refusals: list[object] = []
+    warnings: list[object] = []
+    verify: dict[str, object] | None = None
+    failure: dict[str, object] | None = None
 
 
 class Report(NamedTuple):
@@ -72,11 +73,11 @@ class Report(NamedTuple):
 
     time: str
     check_mode: bool
-    counts: Dict[str, int]
-    hosts: Dict[str, HostReport]
+    counts: dict[str, int]
+    hosts: dict[str, HostReport]
 
 
-def to_json(report: Report) -> Dict[str, object]:
+def to_json(report: Report) -> dict[str, object]:
     """Return the content of the JSON file."""
     return dict(records.to_json(report), schema=SCHEMA)
 
@@ -103,13 +104,13 @@ def read_entry(value: object) -> HostEntry:
         return HostEntry(failure="the host: its answer has another form (%s). Run again" % one_line(error)[:200])
 
 
-def _mapping(value: object) -> Dict[str, object]:
+def _mapping(value: object) -> dict[str, object]:
     if value is not None and not isinstance(value, dict):
         raise TypeError("%s in place of a mapping" % type(value).__name__)
     return value or {}
 
 
-def _list(value: object) -> List[object]:
+def _list(value: object) -> list[object]:
     if value is not None and not isinstance(value, (list, tuple)):
         raise TypeError("%s in place of a list" % type(value).__name__)
     return list(value or [])
@@ -129,7 +130,7 @@ def host_report(entry: HostEntry, check_mode: bool = False) -> HostReport:
     )
 
 
-def host_result(entry: HostEntry, check_mode: bool) -> Tuple[str, str]:
+def host_result(entry: HostEntry, check_mode: bool) -> tuple[str, str]:
     """Return the result in one word, and why."""
     why = one_line(entry.row.get("why"))
     if entry.failure:
@@ -163,13 +164,13 @@ def steps_text(steps: Sequence[object]) -> str:
 def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> Report:
     """Return the report of a run. ``hosts``: the parts of each host by name, see :class:`HostEntry`."""
     reports = {name: host_report(read_entry(hosts[name]), check_mode) for name in sorted(hosts, key=natural_order)}
-    counts: Dict[str, int] = {}
+    counts: dict[str, int] = {}
     for one in reports.values():
         counts[one.result] = counts.get(one.result, 0) + 1
     return Report(time, check_mode, counts, reports)
 
 
-def cells(name: str, report: HostReport) -> List[str]:
+def cells(name: str, report: HostReport) -> list[str]:
     """Return cells of a host's table row."""
     row = dict(report.row, host=name)
     row["verified"] = "yes" if row.get("verified") else None
@@ -192,18 +193,18 @@ def table(report: Report, width: int = WIDTH, file: str = "") -> str:
     return plain_text("\n".join(shown + ["", counts_text(report.counts, len(report.hosts))]))
 
 
-def bad(report: Report) -> Dict[str, str]:
+def bad(report: Report) -> dict[str, str]:
     """Return why each host that is not in a good state is not, by name."""
     return {name: one.why for name, one in report.hosts.items() if one.result not in GOOD}
 
 
-def skipped_checks(report: Report) -> List[Tuple[str, str]]:
+def skipped_checks(report: Report) -> list[tuple[str, str]]:
     """Return host and reason of each check that a verification skipped."""
     found = [(name, text) for name, one in report.hosts.items() for text in _skipped(one.verify)]
     return sorted(found, key=lambda pair: pair[1])
 
 
-def _skipped(verify: Optional[Dict[str, object]]) -> List[str]:
+def _skipped(verify: dict[str, object] | None) -> list[str]:
     checks = [_mapping(check) for check in _list((verify or {}).get("checks"))]
     return [
         "%s %s" % (one_line(check["name"]).replace("_", " "), one_line(check["found"]))
@@ -218,12 +219,12 @@ def warning_text(warning: object) -> str:
     return "; ".join(one_line(part) for part in parts if part)
 
 
-def entries(parts: Mapping[str, Optional[Mapping[str, object]]]) -> Dict[str, Dict[str, object]]:
+def entries(parts: Mapping[str, Mapping[str, object] | None]) -> dict[str, dict[str, object]]:
     """Return one entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``.
 
     Every report is made of these: they are as large as one host may make them.
     """
-    found: Dict[str, Dict[str, object]] = {}
+    found: dict[str, dict[str, object]] = {}
     for part, values in parts.items():
         for host, value in (values or {}).items():
             found.setdefault(host, {})[part] = value

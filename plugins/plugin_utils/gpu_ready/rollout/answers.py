@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import Dict, Mapping, Optional
+from collections.abc import Mapping
 
 from ....module_utils.gpu_ready.upgrade.model import PHASES
 from ..report import layout
@@ -21,7 +21,7 @@ OTHER_FORM = (
 )
 
 
-def read_host(answer: object, failure: object = None, now: Optional[int] = None) -> HostUpgrade:
+def read_host(answer: object, failure: object = None, now: int | None = None) -> HostUpgrade:
     """Read the value ``upgrade`` of gpu_node_plan; ``failure``: why a host has none. ``now``: seconds since 1970.
 
     A host whose answer has another form is refused by its own ``failure``; it never stops the others.
@@ -71,13 +71,13 @@ def _rollout(value: object, now: int) -> int:
     return value
 
 
-def _mapping(value: object, name: str) -> Dict[str, object]:
+def _mapping(value: object, name: str) -> dict[str, object]:
     if value is not None and not isinstance(value, dict):
         raise AnswerError(OTHER_FORM % ("%s is %s" % (name, format_wrong_value(value))))
     return value or {}
 
 
-def _text(found: Mapping[str, object], name: str) -> Optional[str]:
+def _text(found: Mapping[str, object], name: str) -> str | None:
     value = found.get(name)
     if value is not None and not isinstance(value, str):
         raise AnswerError(OTHER_FORM % ("%s is %s" % (name, format_wrong_value(value))))

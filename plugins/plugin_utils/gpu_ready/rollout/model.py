@@ -1,7 +1,8 @@
 """Records of a rollout over many hosts."""
 
 import time
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.errors import GpuReadyError
 
@@ -28,12 +29,12 @@ class HostUpgrade(NamedTuple):
 
     state: str = ""
     opened: bool = False
-    from_: Optional[str] = None
-    to: Optional[str] = None
-    way: Optional[str] = None
+    from_: str | None = None
+    to: str | None = None
+    way: str | None = None
     why: str = ""
     refusal: str = ""
-    installed: Optional[str] = None
+    installed: str | None = None
     rollback: bool = False
     drained: bool = False
     phase: str = ""
@@ -59,7 +60,7 @@ class RolloutRequest(NamedTuple):
     last.
     """
 
-    groups: Mapping[str, List[str]] = {}
+    groups: Mapping[str, list[str]] = {}
     canaries: Sequence[str] = ()
     first: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -77,13 +78,13 @@ class Rollout(NamedTuple):
     ``resumed``: an earlier run began it.
     """
 
-    due: List[str]
-    serial: List[int]
-    current: List[str]
-    kept: Dict[str, str]
-    done: List[str]
-    refused: Dict[str, str]
-    excluded: List[str]
+    due: list[str]
+    serial: list[int]
+    current: list[str]
+    kept: dict[str, str]
+    done: list[str]
+    refused: dict[str, str]
+    excluded: list[str]
     rollout: int
     budget: int
     resumed: bool
@@ -92,9 +93,9 @@ class Rollout(NamedTuple):
 class Lineup(NamedTuple):
     """Hosts in order, sizes of the batches, and the names among them that stand for the control node."""
 
-    roll: List[str]
-    sizes: List[int]
-    watch: List[str]
+    roll: list[str]
+    sizes: list[int]
+    watch: list[str]
 
 
 class HostResult(NamedTuple):
@@ -102,10 +103,10 @@ class HostResult(NamedTuple):
 
     host: str
     state: str
-    from_: Optional[str] = None
-    to: Optional[str] = None
+    from_: str | None = None
+    to: str | None = None
     way: str = "none"
-    seconds_unavailable: Optional[int] = None
+    seconds_unavailable: int | None = None
     reason: str = ""
 
 

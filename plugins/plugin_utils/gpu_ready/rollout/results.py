@@ -1,7 +1,7 @@
 """How a rollout ended for each host."""
 
 import re
-from typing import Dict, List, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..report import layout
 from .model import HostResult, HostUpgrade
@@ -25,17 +25,17 @@ def read_result(host: str, value: Mapping[str, object]) -> HostResult:
     )
 
 
-def result_to_json(result: HostResult) -> Dict[str, object]:
+def result_to_json(result: HostResult) -> dict[str, object]:
     return {name.rstrip("_"): value for name, value in result._asdict().items()}
 
 
 def host_results(
-    hosts: List[str],
+    hosts: list[str],
     ended: Mapping[str, Mapping[str, object]],
     began: Sequence[str],
     upgrades: Mapping[str, HostUpgrade],
     lost: Sequence[str],
-) -> Dict[str, HostResult]:
+) -> dict[str, HostResult]:
     """Return the result of each host.
 
     ``ended``: results that the playbook set. ``began``: hosts whose upgrade began. ``lost``: hosts left out by Ansible.
@@ -58,6 +58,6 @@ def host_results(
     return found
 
 
-def failed_hosts(results: Mapping[str, HostResult], good: Sequence[str], excluded: Sequence[str]) -> List[str]:
+def failed_hosts(results: Mapping[str, HostResult], good: Sequence[str], excluded: Sequence[str]) -> list[str]:
     """Return hosts that are not in the desired state, except those that the operator excluded."""
     return [name for name, result in results.items() if result.state not in good and name not in excluded]

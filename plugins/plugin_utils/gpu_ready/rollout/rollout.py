@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from typing import Dict, List, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
 
 from .answers import LONGEST_VALUE, format_wrong_value
 from .model import CURRENT, DONE, DUE, UNASKED, FleetError, HostUpgrade, Lineup, Rollout, RolloutRequest, format_date
@@ -17,10 +17,10 @@ OTHER_ROLLOUT = (
 
 
 def resolve_hosts(
-    names: Sequence[str], groups: Mapping[str, List[str]], hosts: Sequence[str], variable: str
-) -> List[str]:
+    names: Sequence[str], groups: Mapping[str, list[str]], hosts: Sequence[str], variable: str
+) -> list[str]:
     """Return hosts of the play for names of hosts and groups; FleetError for an unknown name."""
-    found: List[str] = []
+    found: list[str] = []
     for name in names:
         if name not in hosts and name not in groups and name not in groups.get("all", []):
             raise FleetError("%s: %s is neither a host nor a group of the inventory. Correct it." % (variable, name))
@@ -58,7 +58,7 @@ def failure_budget(value: object, total: int) -> int:
 def require_equal_settings(values: Mapping[str, Mapping[str, object]]) -> None:
     """Refuse settings of the whole rollout that differ between hosts; ``values``: by variable, then by host."""
     for variable, by_host in values.items():
-        hosts: Dict[str, List[str]] = {}
+        hosts: dict[str, list[str]] = {}
         for name, value in by_host.items():
             text = json.dumps(value, sort_keys=True) if isinstance(value, (list, dict)) else str(value)
             hosts.setdefault(text, []).append(name)
@@ -78,7 +78,7 @@ def some_of(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else "%s and %d more" % (names[0], len(names) - 1)
 
 
-def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], passed: int = 0) -> List[int]:
+def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], passed: int = 0) -> list[int]:
     """Return sizes of the batches for the ``count`` hosts that are left, canaries first. The last size repeats.
 
     Shares are of the whole rollout. ``done``: hosts of an earlier run of this rollout, whose batches are over. Of them
@@ -88,7 +88,7 @@ def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], p
     listed = [batch_size(value, total) for value in sizes]
     if not listed:
         raise FleetError("gpu_upgrade_batches: it is empty. Give at least one size, such as 1 or 100%.")
-    planned: List[int] = []
+    planned: list[int] = []
     while sum(planned) < total - canaries - passed:
         left = total - canaries - passed - sum(planned)
         planned.append(min(listed.pop(0) if len(listed) > 1 else listed[0], left))
@@ -101,7 +101,7 @@ def batch_sizes(count: int, canaries: int, done: int, sizes: Sequence[object], p
     return found
 
 
-def build_lineup(due: List[str], sizes: List[int], limited: bool) -> Lineup:
+def build_lineup(due: list[str], sizes: list[int], limited: bool) -> Lineup:
     """Add one name for the control node to each batch.
 
     Ansible ends a run, without its report, if all hosts of a batch are lost. The control node never is. With a --limit
@@ -109,8 +109,8 @@ def build_lineup(due: List[str], sizes: List[int], limited: bool) -> Lineup:
     """
     if limited:
         return Lineup(due, sizes, [])
-    names: List[str] = []
-    watch: List[str] = []
+    names: list[str] = []
+    watch: list[str] = []
     for number, count in enumerate(sizes, 1):
         begin = sum(sizes[: number - 1])
         watch.append("gpu_upgrade_batch_%d" % number)
@@ -119,7 +119,7 @@ def build_lineup(due: List[str], sizes: List[int], limited: bool) -> Lineup:
 
 
 def plan_rollout(
-    hosts: List[str], upgrades: Mapping[str, HostUpgrade], request: RolloutRequest, now: Optional[int] = None
+    hosts: list[str], upgrades: Mapping[str, HostUpgrade], request: RolloutRequest, now: int | None = None
 ) -> Rollout:
     """Return who takes part, in which order. FleetError for a wrong variable. ``now``: seconds since 1970."""
     canaries, first, excluded = (
@@ -174,7 +174,7 @@ def rollout_to_undo(upgrades: Mapping[str, HostUpgrade], chosen: int) -> int:
     return chosen or newest_rollout(upgrades)
 
 
-def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> Dict[str, str]:
+def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> dict[str, str]:
     """Return why hosts keep their driver in a rollback: the rollout ``undone`` was not the last to change them."""
     found = {}
     for name, upgrade in upgrades.items():
@@ -187,7 +187,7 @@ def hosts_without_rollback(upgrades: Mapping[str, HostUpgrade], undone: int) -> 
     return found
 
 
-def hosts_of_other_rollouts(upgrades: Mapping[str, HostUpgrade], undone: int) -> Dict[str, str]:
+def hosts_of_other_rollouts(upgrades: Mapping[str, HostUpgrade], undone: int) -> dict[str, str]:
     """Return why hosts are refused in a rollback.
 
     Their unfinished upgrade belongs to another rollout than ``undone``.

@@ -1,7 +1,7 @@
 """The tables of a rollout: what would be done, and what was done."""
 
 import statistics
-from typing import Dict, List, Mapping, Sequence, Tuple
+from collections.abc import Mapping, Sequence
 
 from ..report import layout
 from .model import BACK, HostResult, HostUpgrade, Rollout, format_date
@@ -30,12 +30,12 @@ def plan_table(
     backwards: bool = False,
 ) -> str:
     """Return what would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
-    lines: List[Tuple[bool, List[object]]] = []
+    lines: list[tuple[bool, list[object]]] = []
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
         upgrade = upgrades[name]
         if name in roll.due:
             what = resume_text(upgrade) if upgrade.opened else upgrade.why
-            cells: List[object] = [name, upgrade.from_, upgrade.to, upgrade.way, drain_text(drains.get(name)), what]
+            cells: list[object] = [name, upgrade.from_, upgrade.to, upgrade.way, drain_text(drains.get(name)), what]
         else:
             what = current_text(roll, name, upgrade) if name in roll.current else "excluded by gpu_upgrade_exclude"
             what = "refused, see below" if name in roll.refused else what
@@ -53,7 +53,7 @@ def plan_table(
     return "\n".join(shown + ["", ", ".join(counts) + sizes] + rollout_lines(roll, upgrades, backwards))
 
 
-def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards: bool) -> List[str]:
+def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards: bool) -> list[str]:
     """Return which rollout a run resumes, or rolls back and on how many hosts."""
     if not (roll.resumed and roll.due):
         return []
@@ -66,7 +66,7 @@ def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards:
     hosts = "1 host" if len(roll.due) == 1 else "%d hosts" % len(roll.due)
     already = ", %d rolled back already" % len(roll.done) if roll.done else ""
     lines = ["Rolls back %s to %s: %s%s." % (which, ", ".join(targets) or "an unknown driver", hosts, already)]
-    others: Dict[int, int] = {}
+    others: dict[int, int] = {}
     for name in roll.kept:
         number = upgrades[name].rollout
         others[number] = others.get(number, 0) + (roll.kept[name] == LEFT_OUT)
@@ -108,7 +108,7 @@ def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget:
     times = [one.seconds_unavailable for one in results.values() if one.seconds_unavailable is not None]
     each = len(results) <= layout.EACH
     below = [one for one in results.values() if one in failed or len(one.reason) > LONGEST_CELL]
-    lines: List[Tuple[bool, List[object]]] = [
+    lines: list[tuple[bool, list[object]]] = [
         (one.state in good,
          [one.host, one.state.replace("_", " "), one.from_, one.to, one.way, one.seconds_unavailable if each else None,
           "see below" if one in below else one.reason])
@@ -125,7 +125,7 @@ def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget:
     left = [one for one in results.values() if one.state == "not_reached"]
     if left and len(failed) > budget:
         shown += ["", stop_message(len(failed), len(left), budget)]
-    counts: Dict[str, int] = {}
+    counts: dict[str, int] = {}
     for one in results.values():
         counts[one.state] = counts.get(one.state, 0) + 1
     return "\n".join(shown + ["", layout.counts_text(counts, len(results))])
@@ -136,7 +136,7 @@ def shorten_answer(heading: str, text: str) -> str:
     return layout.shortened(text, LONGEST_ANSWER) if heading in ANSWERED else text
 
 
-def format_columns(headings: Tuple[str, ...], rows: Sequence[Tuple[bool, List[object]]], width: int) -> List[str]:
+def format_columns(headings: tuple[str, ...], rows: Sequence[tuple[bool, list[object]]], width: int) -> list[str]:
     """Return rows, each with whether its host is in a good state, as columns.
 
     A last column that exceeds ``width`` is cut. No host's answer widens the columns before it.

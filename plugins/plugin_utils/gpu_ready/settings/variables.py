@@ -4,7 +4,8 @@ The rules are declared in catalog/variables/*.yml. A message names the variable,
 """
 
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import validation
 from ....module_utils.gpu_ready.base.nearest import CHOICE, nearest
@@ -15,7 +16,7 @@ from ..plan.model import Refusal
 
 TRUE = ("true", "yes", "on", "1", "y", "t")
 FALSE = ("false", "no", "off", "0", "n", "f")
-VALIDATORS: Dict[str, Callable[[Any], str]] = {
+VALIDATORS: dict[str, Callable[[Any], str]] = {
     "text": validation.text_fault,
     "name": validation.name_fault,
     "location": validation.location_fault,
@@ -29,7 +30,7 @@ class Rule(NamedTuple):
     """What a value must be. ``pattern``: of an int its range (1..9999). ``requirement``: the same in words."""
 
     type: str
-    choices: List[str]
+    choices: list[str]
     pattern: str
     requirement: str
     validator: str
@@ -40,10 +41,10 @@ class ParsedSettings(NamedTuple):
     """Settings with the default in place of each wrong value, and a refusal for each wrong value."""
 
     settings: Settings
-    refusals: List[Refusal]
+    refusals: list[Refusal]
 
     @property
-    def errors(self) -> List[str]:
+    def errors(self) -> list[str]:
         return [refusal.message for refusal in self.refusals]
 
 
@@ -53,7 +54,7 @@ def rule_for(name: str) -> Rule:
 
 def parse_settings(given: Mapping[str, Any]) -> ParsedSettings:
     """Convert variables as YAML and the command line give them; None or absent is the default."""
-    values: Dict[str, Any] = {}
+    values: dict[str, Any] = {}
     refusals = [unknown_variable(name) for name in sorted(set(given) - set(declared.RULES))]
     for name, default in sorted(declared.DEFAULTS.items()):
         value = given.get(name)
@@ -65,7 +66,7 @@ def parse_settings(given: Mapping[str, Any]) -> ParsedSettings:
     return ParsedSettings(settings, refusals + nested_options.refusals(settings) + contradictions(settings))
 
 
-def wrong_values(rules: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> List[Refusal]:
+def wrong_values(rules: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> list[Refusal]:
     """Return a refusal for each wrong value of other variables; ``rules``: default and fields of Rule by name."""
     found = []
     for name, (default, *fields) in sorted(rules.items()):
@@ -81,7 +82,7 @@ def unknown_variable(name: str) -> Refusal:
     return Refusal("unknown_variable", "%s is no variable on which a plan depends" % name, remedy)
 
 
-def judge(name: str, rule: Rule, default: Any, value: Any) -> Tuple[Any, Optional[Refusal]]:
+def judge(name: str, rule: Rule, default: Any, value: Any) -> tuple[Any, Refusal | None]:
     """Return a value as the planner takes it, and the refusal of a wrong one."""
     converted, fault = convert(rule, value)
     if not fault:
@@ -118,7 +119,7 @@ def format_example(value: Any) -> str:
     return '"%s"' % value if isinstance(value, str) and value[:1].isdigit() else str(value)
 
 
-def convert(rule: Rule, value: Any) -> Tuple[Any, Optional[str]]:
+def convert(rule: Rule, value: Any) -> tuple[Any, str | None]:
     if rule.type == "bool":
         return to_bool(value)
     if rule.type == "dict":
@@ -147,7 +148,7 @@ def convert(rule: Rule, value: Any) -> Tuple[Any, Optional[str]]:
     return text, (VALIDATORS[rule.validator](text) if text else "") or None
 
 
-def to_int(rule: Rule, value: Any) -> Tuple[Any, Optional[str]]:
+def to_int(rule: Rule, value: Any) -> tuple[Any, str | None]:
     """Convert a number of YAML or of the command line, within the range of its rule."""
     least, most = rule.pattern.split("..")
     text = str(value).strip()
@@ -157,7 +158,7 @@ def to_int(rule: Rule, value: Any) -> Tuple[Any, Optional[str]]:
     return number, None
 
 
-def raw_fault(rule: Rule, value: Any) -> Optional[str]:
+def raw_fault(rule: Rule, value: Any) -> str | None:
     """Return what is wrong with one text or number, or a list of these; None if nothing is."""
     items = value if isinstance(value, (list, tuple)) else [value]
     texts = [str(item).strip() for item in items if not isinstance(item, (dict, list, tuple, bool))]
@@ -172,7 +173,7 @@ def matches(rule: Rule, text: str) -> bool:
     return len(text) <= validation.LONGEST and re.fullmatch(rule.pattern, text, re.ASCII) is not None
 
 
-def list_fault(rule: Rule, items: Optional[List[str]]) -> Optional[str]:
+def list_fault(rule: Rule, items: list[str] | None) -> str | None:
     if rule.choices:
         valid = items is not None and set(items) <= set(rule.choices)
         return None if valid else "must be a list with any of %s" % ", ".join(rule.choices)
@@ -183,7 +184,7 @@ def list_fault(rule: Rule, items: Optional[List[str]]) -> Optional[str]:
     return None if valid else "must be a list of %s" % rule.requirement
 
 
-def dict_fault(rule: Rule, value: Dict[Any, Any]) -> Optional[str]:
+def dict_fault(rule: Rule, value: dict[Any, Any]) -> str | None:
     """Return what is wrong with a name in a mapping, or with a value that has a validator; None if nothing is."""
     if rule.pattern and not all(matches(rule, "%s=%s" % item) for item in value.items()):
         return "must be a mapping of %s" % rule.requirement
@@ -196,7 +197,7 @@ def dict_fault(rule: Rule, value: Dict[Any, Any]) -> Optional[str]:
     return None
 
 
-def to_bool(value: Any) -> Tuple[Any, Optional[str]]:
+def to_bool(value: Any) -> tuple[Any, str | None]:
     """Convert a boolean of YAML or of the command line (-e name=false)."""
     text = str(value).strip().lower()
     if isinstance(value, bool) or text in TRUE + FALSE:
@@ -204,7 +205,7 @@ def to_bool(value: Any) -> Tuple[Any, Optional[str]]:
     return None, "must be true or false"
 
 
-def to_list(value: Any) -> Optional[List[str]]:
+def to_list(value: Any) -> list[str] | None:
     """Convert a list, or text with commas, to a list of texts; None for anything else."""
     if isinstance(value, (list, tuple)):
         return None if any(isinstance(item, (dict, list)) for item in value) else [str(item) for item in value]
@@ -213,7 +214,7 @@ def to_list(value: Any) -> Optional[List[str]]:
     return [item.strip() for item in str(value).split(",") if item.strip()]
 
 
-def contradictions(settings: Settings) -> List[Refusal]:
+def contradictions(settings: Settings) -> list[Refusal]:
     given = settings.nvidia_driver_module_parameters
     twice = [name for name in given if "NVreg_" + name in given]
     if twice:

@@ -1,6 +1,6 @@
 """The CDI specification of the GPUs: whether one fits the driver, who writes it, and the files that it needs."""
 
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.containers import cdi, driver_volume
 from .....module_utils.gpu_ready.facts.model import CdiSpecFacts, Facts
@@ -16,13 +16,13 @@ NATIVE = "native"
 class SpecDecision(NamedTuple):
     """The specification to write (None: none), why, and refusals."""
 
-    params: Optional[CdiSpecParams] = None
+    params: CdiSpecParams | None = None
     why: str = ""
-    refusals: List[Refusal] = []
+    refusals: list[Refusal] = []
 
 
 def plan_cdi_spec(
-    facts: Facts, settings: Settings, choices: Choices, mode: str, files: List[SupportFile]
+    facts: Facts, settings: Settings, choices: Choices, mode: str, files: list[SupportFile]
 ) -> SpecDecision:
     """Return the specification to write where none fits the driver that the host has when the plan is done.
 
@@ -71,7 +71,7 @@ def plan_cdi_spec(
     return SpecDecision(params, why)
 
 
-def mig_refusals(facts: Facts, mode: str) -> List[Refusal]:
+def mig_refusals(facts: Facts, mode: str) -> list[Refusal]:
     """Refuse MIG instances where containers would get our own specification or volume, which have whole GPUs only."""
     by_others = [spec for spec in facts.runtime.specs if not spec.ours]
     complete = mode == CDI and (facts.runtime.programs.get("nvidia-ctk") is not None or by_others)
@@ -91,11 +91,11 @@ def mig_refusals(facts: Facts, mode: str) -> List[Refusal]:
 def replacement_reason(
     facts: Facts,
     spec: CdiSpecFacts,
-    old: Optional[str],
+    old: str | None,
     changing: bool,
-    ours: List[CdiSpecFacts],
-    others: List[CdiSpecFacts],
-    files: List[SupportFile],
+    ours: list[CdiSpecFacts],
+    others: list[CdiSpecFacts],
+    files: list[SupportFile],
 ) -> str:
     if spec.stale:
         return "%s is out of date: %s" % (spec.path, spec.stale)
@@ -112,21 +112,21 @@ def driver_changes(choices: Choices) -> bool:
     return choices.driver is not None and not choices.driver.satisfied
 
 
-def native_files(facts: Facts, mode: str) -> List[SupportFile]:
+def native_files(facts: Facts, mode: str) -> list[SupportFile]:
     files = [SupportFile(cdi.BOOT_NODES, cdi.format_boot_nodes(len(facts.base.served_gpus)), "0644")]
     if mode == NATIVE:
         files.append(SupportFile(driver_volume.HELPER, driver_volume.HELPER_TEXT, "0755"))
     return files
 
 
-def old_format_files(refreshed: bool, old: Optional[str]) -> List[SupportFile]:
+def old_format_files(refreshed: bool, old: str | None) -> list[SupportFile]:
     """Return the file that makes the toolkit's service write what an old engine reads too."""
     if not refreshed or not old:
         return []
     return [SupportFile(cdi.REFRESH_OLD, cdi.REFRESH_OLD_TEXT, "0644")]
 
 
-def missing_files(facts: Facts, files: List[SupportFile]) -> List[str]:
+def missing_files(facts: Facts, files: list[SupportFile]) -> list[str]:
     existing = {
         cdi.BOOT_NODES: facts.runtime.boot_nodes,
         driver_volume.HELPER: facts.runtime.helper,
@@ -136,7 +136,7 @@ def missing_files(facts: Facts, files: List[SupportFile]) -> List[str]:
     return [file.path for file in files if existing.get(file.path) != file.content]
 
 
-def missing_files_reason(facts: Facts, files: List[SupportFile], named: str) -> str:
+def missing_files_reason(facts: Facts, files: list[SupportFile], named: str) -> str:
     missing = missing_files(facts, files)
     if cdi.REFRESH_OLD in missing:
         return "nvidia-cdi-refresh may write %s in a version of CDI that an engine of this host does not read" % named
@@ -145,7 +145,7 @@ def missing_files_reason(facts: Facts, files: List[SupportFile], named: str) -> 
     return "%s, which prints docker's arguments, is missing or was changed" % driver_volume.HELPER
 
 
-def conflict(spec: CdiSpecFacts, mode: str, old: Optional[str] = None) -> Refusal:
+def conflict(spec: CdiSpecFacts, mode: str, old: str | None = None) -> Refusal:
     but = spec.stale
     if old and not but and cdi_versions.is_new(spec):
         but = "for CDI %s, which %s does not read" % (spec.format, old)

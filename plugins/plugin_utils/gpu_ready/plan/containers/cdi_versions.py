@@ -1,7 +1,6 @@
 """Which engines of a host read CDI specifications, and which of them cannot read the newer ones of nvidia-ctk."""
 
 import re
-from typing import List, Optional, Tuple
 
 from .....module_utils.gpu_ready.containers import docker as docker_engine
 from .....module_utils.gpu_ready.facts.model import CdiSpecFacts, Facts
@@ -14,10 +13,10 @@ FIRST = {"docker": (26, 1), "podman": (5, 1), "containerd": (1, 7, 16)}
 """The first release of each engine that reads it, by the release notes of NVIDIA's toolkit 1.19.1."""
 
 
-def spec_readers(facts: Facts, settings: Settings) -> List[Tuple[str, Optional[Tuple[int, ...]]]]:
+def spec_readers(facts: Facts, settings: Settings) -> list[tuple[str, tuple[int, ...] | None]]:
     names = docker.configured_engines(settings)
     toolkit = settings.nvidia_container_runtime_mode == "toolkit"
-    found: List[Tuple[str, Optional[Tuple[int, ...]]]] = []
+    found: list[tuple[str, tuple[int, ...] | None]] = []
     text = docker_packages.engine_version(facts, settings)
     if "docker" in names and not toolkit and docker_engine.capabilities(text).cdi != "none":
         found.append(("docker", version_numbers(text or "") or None))
@@ -27,7 +26,7 @@ def spec_readers(facts: Facts, settings: Settings) -> List[Tuple[str, Optional[T
     return found
 
 
-def too_old(facts: Facts, settings: Settings) -> Optional[str]:
+def too_old(facts: Facts, settings: Settings) -> str | None:
     """Return an engine that cannot read CDI 0.7.0 ("podman 4.9.3"), None where all can or their version is unknown."""
     for name, version in spec_readers(facts, settings):
         if version and version < FIRST[name]:
@@ -39,6 +38,6 @@ def is_new(spec: CdiSpecFacts) -> bool:
     return version_numbers(spec.format or "") >= NEW
 
 
-def version_numbers(text: str) -> Tuple[int, ...]:
+def version_numbers(text: str) -> tuple[int, ...]:
     """Return the numbers of a version without what a distribution adds, () where it has none."""
     return tuple(int(part) for part in re.findall(r"\d+", text.split("+")[0])[:3])

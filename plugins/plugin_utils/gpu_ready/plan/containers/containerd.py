@@ -1,6 +1,6 @@
 """The changes that containerd's configuration needs."""
 
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import CONTAINERD_RESTART
 from .....module_utils.gpu_ready.containers.containerd import config
@@ -13,8 +13,8 @@ from .model import ContainerdParams
 class ContainerdDecision(NamedTuple):
     """The step for containerd's files, or why it cannot be done."""
 
-    step: Optional[Step]
-    refusals: List[Refusal]
+    step: Step | None
+    refusals: list[Refusal]
 
 
 def plan_containerd(engine: ContainerdFacts, settings: Settings, mode: str) -> ContainerdDecision:
@@ -82,7 +82,7 @@ def apply_change(
     return ContainerdDecision(step, [])
 
 
-def impossible(engine: ContainerdFacts, mode: str, default: bool) -> List[Refusal]:
+def impossible(engine: ContainerdFacts, mode: str, default: bool) -> list[Refusal]:
     if engine.rancher:
         name = engine.rancher.split("/")[-2]
         return [

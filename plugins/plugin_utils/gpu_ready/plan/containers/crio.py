@@ -1,6 +1,6 @@
 """The changes that CRI-O's configuration needs."""
 
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.containers import crio
 from .....module_utils.gpu_ready.containers.containerd import config
@@ -13,8 +13,8 @@ from .model import CrioParams, SupportFile
 class CrioDecision(NamedTuple):
     """The step for CRI-O's drop-in file, or why it cannot be written."""
 
-    step: Optional[Step] = None
-    refusals: List[Refusal] = []
+    step: Step | None = None
+    refusals: list[Refusal] = []
 
 
 def plan_crio(facts: Facts, settings: Settings, used: bool) -> CrioDecision:

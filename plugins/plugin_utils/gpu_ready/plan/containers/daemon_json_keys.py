@@ -1,6 +1,6 @@
 """The keys of daemon.json that the runtime modes add: which ones a mode needs, and which ones are to be reverted."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from .....module_utils.gpu_ready.containers import docker as engines
 from .....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
@@ -29,10 +29,10 @@ class RevertedKeys(NamedTuple):
     """Keys of daemon.json that get back their earlier values: values to set, and dotted keys to remove."""
 
     set_: DaemonOptions
-    unset: List[str]
+    unset: list[str]
 
 
-def needed_keys(text: Optional[str], version: Optional[str], access: str, default: bool) -> DaemonOptions:
+def needed_keys(text: str | None, version: str | None, access: str, default: bool) -> DaemonOptions:
     """Return the keys that containers need on an engine of this version; ``text``: daemon.json as it is."""
     if access == VOLUME:
         return {}
@@ -49,8 +49,8 @@ def needed_keys(text: Optional[str], version: Optional[str], access: str, defaul
 
 
 def keys_to_revert(
-    text: Optional[str],
-    recorded: Dict[str, DaemonOptions],
+    text: str | None,
+    recorded: dict[str, DaemonOptions],
     needed: DaemonOptions,
     options: DaemonOptions,
     migrating: bool,
@@ -83,7 +83,7 @@ def keys_to_revert(
     return found
 
 
-def remembered_runtimes(engine: DockerFacts, text: Optional[str], runtimes: bool) -> List[ActivationReason]:
+def remembered_runtimes(engine: DockerFacts, text: str | None, runtimes: bool) -> list[ActivationReason]:
     """Return what docker still uses although daemon.json no longer names it: only a restart changes that.
 
     ``runtimes``: also a runtime that no container gets by default.
@@ -103,7 +103,7 @@ def remembered_runtimes(engine: DockerFacts, text: Optional[str], runtimes: bool
     return []
 
 
-def not_applied(engine: DockerFacts, access: str, default: bool, text: Optional[str]) -> List[ActivationReason]:
+def not_applied(engine: DockerFacts, access: str, default: bool, text: str | None) -> list[ActivationReason]:
     """Return what daemon.json says and the running engine does not use yet, as after an interrupted run."""
     info = engine.info
     if info is None:
@@ -132,7 +132,7 @@ def missing_runtime(path: str) -> Refusal:
     )
 
 
-def is_set(options: DaemonOptions, path: List[str]) -> bool:
+def is_set(options: DaemonOptions, path: list[str]) -> bool:
     value: Any = options
     for key in path:
         if not isinstance(value, dict) or key not in value:
@@ -141,14 +141,14 @@ def is_set(options: DaemonOptions, path: List[str]) -> bool:
     return True
 
 
-def value_at(options: DaemonOptions, path: List[str]) -> object:
+def value_at(options: DaemonOptions, path: list[str]) -> object:
     value: Any = options
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def set_at(options: DaemonOptions, path: List[str], value: object) -> None:
+def set_at(options: DaemonOptions, path: list[str], value: object) -> None:
     for key in path[:-1]:
         options = options.setdefault(key, {})
     options[path[-1]] = value

@@ -1,7 +1,5 @@
 """Which docker engine a host gets, and which options its daemon.json gets."""
 
-from typing import List, Optional
-
 from .....module_utils.gpu_ready.base.disruptions import DOCKER_RELOAD, DOCKER_RESTART, NONE
 from .....module_utils.gpu_ready.containers import docker
 from .....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
@@ -26,7 +24,7 @@ def plan_docker(facts: Facts, settings: Settings, choices: Choices) -> Decision[
     return Decision(None, [] if refusals else steps, refusals, [] if refusals else warnings)
 
 
-def configured_engines(settings: Settings) -> List[str]:
+def configured_engines(settings: Settings) -> list[str]:
     """Return the engines that get the GPUs; an empty list means docker."""
     return settings.nvidia_container_runtime_engines or [DOCKER]
 
@@ -59,7 +57,7 @@ def configure(
     facts: Facts,
     change: daemon_json.DaemonJsonChange,
     options: DaemonOptions,
-    unset: List[str],
+    unset: list[str],
     need: str,
 ) -> Step:
     """Return a step that writes daemon.json; ``need`` is what the engine needs to apply it: none, reload, restart."""
@@ -69,7 +67,7 @@ def configure(
     return Step(identity, why, DISRUPTION[need], params, diff)
 
 
-def read_text(found: DaemonJsonFacts) -> Optional[str]:
+def read_text(found: DaemonJsonFacts) -> str | None:
     """Return the text of daemon.json (None: no file); raises DaemonJsonError for one that is not strict JSON."""
     if found.error:
         raise daemon_json.DaemonJsonError(found.error.problem, found.error.line, found.error.column)
@@ -79,7 +77,7 @@ def read_text(found: DaemonJsonFacts) -> Optional[str]:
 # --- refusals ---------------------------------------------------------------------------------------
 
 
-def flag_conflicts(facts: Facts, options: DaemonOptions) -> List[Refusal]:
+def flag_conflicts(facts: Facts, options: DaemonOptions) -> list[Refusal]:
     return [
         Refusal(
             "daemon_json_flag_conflict",

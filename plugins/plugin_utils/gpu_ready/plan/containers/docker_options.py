@@ -1,7 +1,6 @@
 """The keys of daemon.json that the docker_engine_* variables ask for, and contradictions between these variables."""
 
 import copy
-from typing import Dict, List
 
 from .....module_utils.gpu_ready.containers import docker
 from .....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
@@ -31,13 +30,13 @@ def requested_options(facts: Facts, settings: Settings) -> DaemonOptions:
     return found
 
 
-def log_options(settings: Settings) -> Dict[str, str]:
+def log_options(settings: Settings) -> dict[str, str]:
     """Return the options of the log driver as docker takes them: every value is text."""
     given = settings.docker_engine_log_options
     return {str(key): str(one).lower() if isinstance(one, bool) else str(one) for key, one in given.items()}
 
 
-def exec_options(existing: List[object], driver: str) -> List[object]:
+def exec_options(existing: list[object], driver: str) -> list[object]:
     option = CGROUP + driver
     drivers = [one for one in existing if str(one).startswith(CGROUP)]
     if drivers == [option]:
@@ -52,11 +51,11 @@ def read_options(found: DaemonJsonFacts) -> DaemonOptions:
 # --- refusals ----------------------------------------------------------------------------------------------------
 
 
-def refusals(settings: Settings, after: DaemonOptions) -> List[Refusal]:
+def refusals(settings: Settings, after: DaemonOptions) -> list[Refusal]:
     return contradictions(settings) + unfit_log_options(settings, after)
 
 
-def contradictions(settings: Settings) -> List[Refusal]:
+def contradictions(settings: Settings) -> list[Refusal]:
     free = settings.docker_engine_daemon_options
     found = []
     for variable, key in KEYS.items():
@@ -83,7 +82,7 @@ def contradiction(key: str, variable: str, text: str) -> Refusal:
     )
 
 
-def unfit_log_options(settings: Settings, after: DaemonOptions) -> List[Refusal]:
+def unfit_log_options(settings: Settings, after: DaemonOptions) -> list[Refusal]:
     driver = after.get("log-driver") or docker.LOG_DRIVER
     known, logs = docker.LOG_OPTIONS.get(str(driver)), after.get("log-opts")
     ours = settings.docker_engine_log_driver or settings.docker_engine_log_options

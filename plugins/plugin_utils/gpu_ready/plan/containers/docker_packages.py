@@ -1,7 +1,8 @@
 """Which docker engine a host gets: its source and version, and what it replaces."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import CONTAINERD_RESTART, DOCKER_RESTART, NONE
 from .....module_utils.gpu_ready.containers.names import CONTAINERD
@@ -25,15 +26,15 @@ class DockerSource(NamedTuple):
     """
 
     name: str
-    packages: List[PackageTarget]
-    engine: List[str]
-    version: Optional[str] = None
-    repository: Optional[str] = None
-    conflicts: List[str] = []
-    kernel_packages: List[str] = []
+    packages: list[PackageTarget]
+    engine: list[str]
+    version: str | None = None
+    repository: str | None = None
+    conflicts: list[str] = []
+    kernel_packages: list[str] = []
 
     @property
-    def package_names(self) -> List[str]:
+    def package_names(self) -> list[str]:
         return [package.name for package in self.packages]
 
 
@@ -41,10 +42,10 @@ class DockerTarget(NamedTuple):
     """The engine to install or to keep; ``version`` as package managers match it."""
 
     source: DockerSource
-    version: Optional[str]
+    version: str | None
 
     @property
-    def engine(self) -> List[str]:
+    def engine(self) -> list[str]:
         return self.source.engine
 
     @property
@@ -55,9 +56,9 @@ class DockerTarget(NamedTuple):
 class PackageDecision(NamedTuple):
     """The steps for the packages and the service."""
 
-    steps: List[Step] = []
-    refusals: List[Refusal] = []
-    warnings: List[Notice] = []
+    steps: list[Step] = []
+    refusals: list[Refusal] = []
+    warnings: list[Notice] = []
 
 
 def plan_docker_packages(facts: Facts, settings: Settings) -> PackageDecision:
@@ -100,7 +101,7 @@ def plan_docker_packages(facts: Facts, settings: Settings) -> PackageDecision:
 # --- which engine ------------------------------------------------------------------------------------------------
 
 
-def offered_sources(facts: Facts) -> Dict[str, DockerSource]:
+def offered_sources(facts: Facts) -> dict[str, DockerSource]:
     entries = (catalog.distro(facts.base.distro).get("docker") or {}) if facts.base.distro else {}
     found = {}
     for name, entry in entries.items():
@@ -117,14 +118,14 @@ def offered_sources(facts: Facts) -> Dict[str, DockerSource]:
     return found
 
 
-def find_installed_source(facts: Facts) -> Optional[str]:
+def find_installed_source(facts: Facts) -> str | None:
     if not facts.docker.installed:
         return None
     sources = offered_sources(facts).values()
     return next((one.name for one in sources if one.engine[0] in facts.packages.installed), None)
 
 
-def choose_target(facts: Facts, settings: Settings) -> Optional[DockerTarget]:
+def choose_target(facts: Facts, settings: Settings) -> DockerTarget | None:
     """Return the engine to have as packages, the installed one unless another is requested; None for no packages."""
     known = offered_sources(facts)
     name = settings.docker_engine_source
@@ -143,7 +144,7 @@ def choose_target(facts: Facts, settings: Settings) -> Optional[DockerTarget]:
     return DockerTarget(known[name], version) if name in known else None
 
 
-def likely_source(known: Dict[str, DockerSource], version: Optional[str], installed: Optional[str]) -> str:
+def likely_source(known: dict[str, DockerSource], version: str | None, installed: str | None) -> str:
     """Return the source that has a version: a distribution has one version, Docker's repository all of them."""
     if version is None or len(known) < 2:
         return next(iter(known), "")
@@ -159,13 +160,13 @@ def engine_number(version: str) -> str:
     return found.group(0) if found else version
 
 
-def requested_version(settings: Settings) -> Optional[str]:
+def requested_version(settings: Settings) -> str | None:
     """Return docker_engine_version as package managers match it, without epoch: the client's is another one."""
     version = settings.docker_engine_version
     return re.sub(r"^\d+:", "", version) + "*" if version else None
 
 
-def missing_packages(facts: Facts, target: DockerTarget) -> List[str]:
+def missing_packages(facts: Facts, target: DockerTarget) -> list[str]:
     installed = facts.packages.installed
     if target.version is None:
         return [] if target.engine[0] in installed else target.engine
@@ -179,7 +180,7 @@ def has_requested_version(facts: Facts, settings: Settings) -> bool:
     return version is None or version_matches(version, facts.docker.version or "")
 
 
-def conflicting_packages(facts: Facts, target: DockerTarget) -> List[str]:
+def conflicting_packages(facts: Facts, target: DockerTarget) -> list[str]:
     own = target.source.package_names
     others = [name for source in offered_sources(facts).values() for name in source.package_names]
     listed = target.source.conflicts + others
@@ -196,7 +197,7 @@ def containerd_users(facts: Facts, remove: Sequence[str]) -> str:
     return "" if facts.docker.installed or not engines.containerd.active else "containers without docker"
 
 
-def find_fitting_source(facts: Facts, version: Optional[str]) -> Optional[str]:
+def find_fitting_source(facts: Facts, version: str | None) -> str | None:
     """Return the source of docker that excludes nothing of what is installed, and has the requested version."""
     for name, source in offered_sources(facts).items():
         has = (
@@ -209,14 +210,14 @@ def find_fitting_source(facts: Facts, version: Optional[str]) -> Optional[str]:
     return None
 
 
-def requested_packages(target: DockerTarget) -> List[PackageTarget]:
+def requested_packages(target: DockerTarget) -> list[PackageTarget]:
     return [
         one._replace(version=target.version) if target.version is not None and one.name in target.engine else one
         for one in target.source.packages
     ]
 
 
-def kernel_packages(facts: Facts, target: DockerTarget) -> List[str]:
+def kernel_packages(facts: Facts, target: DockerTarget) -> list[str]:
     """Return the packages with what the engine needs of the running kernel and of the next one.
 
     They are installed where a source has them: a site's own kernel may have it all, and the engine reports what is
@@ -226,7 +227,7 @@ def kernel_packages(facts: Facts, target: DockerTarget) -> List[str]:
     return [pattern.format(kernel=one) for pattern in target.source.kernel_packages for one in kernels]
 
 
-def engine_version(facts: Facts, settings: Settings) -> Optional[str]:
+def engine_version(facts: Facts, settings: Settings) -> str | None:
     target = choose_target(facts, settings)
     if target is None or (facts.docker.installed and not missing_packages(facts, target)):
         return facts.docker.version or None
@@ -236,7 +237,7 @@ def engine_version(facts: Facts, settings: Settings) -> Optional[str]:
 # --- the steps ---------------------------------------------------------------------------------------------------
 
 
-def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remove: List[str]) -> Step:
+def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remove: list[str]) -> Step:
     hold = target.engine if target.version is not None else []
     tools = catalog.distro(facts.base.distro).get("hold_tools") or [] if hold and facts.base.distro else []
     missing_tools = [PackageTarget(name) for name in tools if name not in facts.packages.installed]
@@ -252,12 +253,12 @@ def install(facts: Facts, target: DockerTarget, why: str, disruption: str, remov
     return Step("docker_engine.install", why, disruption, params)
 
 
-def start_service(why: str, unhold: List[str], optional: Optional[List[str]] = None) -> Step:
+def start_service(why: str, unhold: list[str], optional: list[str] | None = None) -> Step:
     params = DockerInstallParams([], optional or [], [], [], unhold, SERVICE, "started")
     return Step("docker_engine.install", why, NONE, params)
 
 
-def silent_engine_reasons(facts: Facts) -> List[str]:
+def silent_engine_reasons(facts: Facts) -> list[str]:
     return [] if facts.docker.active else ["docker is installed, but does not answer on its socket"]
 
 
@@ -285,7 +286,7 @@ def decide_installed(facts: Facts, settings: Settings, target: DockerTarget) -> 
     return PackageDecision(steps, [], warnings)
 
 
-def install_reason(facts: Facts, target: DockerTarget, missing: List[str]) -> str:
+def install_reason(facts: Facts, target: DockerTarget, missing: list[str]) -> str:
     installed = facts.packages.installed
     if not facts.docker.installed:
         return "docker is not installed"
@@ -312,7 +313,7 @@ def other_source_notice(facts: Facts, settings: Settings, target: DockerTarget) 
     )
 
 
-def conflict_refusal(facts: Facts, target: DockerTarget, remove: List[str]) -> Refusal:
+def conflict_refusal(facts: Facts, target: DockerTarget, remove: list[str]) -> Refusal:
     """Refuse what would be removed unasked, with the ways that remove nothing first."""
     one = len(remove) == 1
     text = "%s %s installed and exclude%s %s, which is requested"
@@ -333,7 +334,7 @@ def conflict_refusal(facts: Facts, target: DockerTarget, remove: List[str]) -> R
     )
 
 
-def replaced_notice(facts: Facts, removed: List[str]) -> Notice:
+def replaced_notice(facts: Facts, removed: list[str]) -> Notice:
     users = containerd_users(facts, removed)
     return Notice(
         "docker_replaced",

@@ -1,7 +1,5 @@
 """What is reverted in docker where it is no longer among the engines that get the GPUs: our keys of daemon.json."""
 
-from typing import List
-
 from .....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
 from .....module_utils.gpu_ready.facts.model import Facts
 from .....module_utils.gpu_ready.verify.expectation import RuntimeChoice
@@ -26,7 +24,7 @@ def plan_docker_revert(facts: Facts, settings: Settings, cleanup: CleanupDecisio
         return cleanup_alone(cleanup)
     if cleanup.packages and daemon_json_keys.has_nvidia_default(change.after):
         return Decision(None, [], [daemon_json_keys.missing_runtime(engine.daemon_json.path)])
-    reasons: List[ActivationReason] = []
+    reasons: list[ActivationReason] = []
     if not cleanup.facts.runtime.toolkit:
         reasons = daemon_json_keys.remembered_runtimes(engine, change.after, True)
     need = "none"  # an engine that does not run reads the file when it starts

@@ -1,7 +1,5 @@
 """Engines besides docker: podman uses a CDI specification, Kubernetes engines the toolkit's runtime or CDI."""
 
-from typing import List, Tuple
-
 from .....module_utils.gpu_ready.containers import cdi
 from .....module_utils.gpu_ready.containers import names as engines
 from .....module_utils.gpu_ready.containers.containerd import config
@@ -20,7 +18,7 @@ def plan_engines(facts: Facts, settings: Settings, choices: Choices) -> Decision
     return decided
 
 
-def default_warnings(settings: Settings) -> List[Notice]:
+def default_warnings(settings: Settings) -> list[Notice]:
     """Warn where every pod of a Kubernetes node could take all GPUs.
 
     With the runtime as the default, the variable NVIDIA_VISIBLE_DEVICES of an image or a pod is enough, past the device
@@ -60,7 +58,7 @@ def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decisi
     refusals = podman.refusals(facts.engines.podman) if engines.PODMAN in names else []
     refusals += cdi_spec.mig_refusals(facts, mode) if engines.DOCKER not in names else []
     facts = runtime.cleanup(facts, settings).facts  # the planner of docker's runtime adds its step
-    steps: List[Step] = []
+    steps: list[Step] = []
     if mode == TOOLKIT and engines.DOCKER not in names:
         toolkit, _, found = runtime.toolkit_steps(facts, settings)
         steps += toolkit
@@ -73,7 +71,7 @@ def decide_engines(facts: Facts, settings: Settings, choices: Choices) -> Decisi
     return Decision(choice, [] if refusals else steps + last, refusals)
 
 
-def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> Tuple[List[Step], List[Refusal]]:
+def specification_steps(facts: Facts, settings: Settings, choices: Choices) -> tuple[list[Step], list[Refusal]]:
     mode = settings.nvidia_container_runtime_mode
     access = runtime.access_mode(mode, docker_packages.engine_version(facts, settings))
     if engines.DOCKER in docker.configured_engines(settings) and access == cdi_spec.CDI:

@@ -5,7 +5,7 @@ they find nvidia-container-runtime then, in /usr/local/nvidia/toolkit or /usr/bi
 k3s, whose agent RKE2 runs too). So they get the toolkit and one restart.
 """
 
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import KUBERNETES_RESTART, NONE
 from .....module_utils.gpu_ready.containers import names
@@ -27,8 +27,8 @@ OTHERS = {
 class KubernetesDecision(NamedTuple):
     """The step for k3s or RKE2, or why it cannot be done."""
 
-    steps: List[Step]
-    refusals: List[Refusal]
+    steps: list[Step]
+    refusals: list[Refusal]
 
 
 def resolve_engines(facts: Facts, settings: Settings) -> Settings:
@@ -45,7 +45,7 @@ def resolve_engines(facts: Facts, settings: Settings) -> Settings:
     return settings._replace(nvidia_container_runtime_engines=found or [names.DOCKER])
 
 
-def unknown_kubelet(facts: Facts, settings: Settings) -> List[Refusal]:
+def unknown_kubelet(facts: Facts, settings: Settings) -> list[Refusal]:
     kubelet = facts.engines.kubernetes
     if settings.nvidia_container_runtime_engines or not kubelet.kind or kubelet.engine:
         return []
@@ -57,7 +57,7 @@ def unknown_kubelet(facts: Facts, settings: Settings) -> List[Refusal]:
     return [Refusal("kubernetes_engine_unknown", message, named)]
 
 
-def unread_files(facts: Facts) -> List[Notice]:
+def unread_files(facts: Facts) -> list[Notice]:
     return [
         Notice(
             "drop_in_not_read",
@@ -100,7 +100,7 @@ def plan_kubernetes(facts: Facts, settings: Settings, name: str) -> KubernetesDe
     return KubernetesDecision([Step("nvidia_container_runtime.kubernetes", why, disruption, params)], [])
 
 
-def impossible(kubelet: KubernetesFacts, settings: Settings, cdi_enabled: bool, default_runtime: str) -> List[Refusal]:
+def impossible(kubelet: KubernetesFacts, settings: Settings, cdi_enabled: bool, default_runtime: str) -> list[Refusal]:
     name, mode = kubelet.kind, settings.nvidia_container_runtime_mode
     directory = "/etc/rancher/" + name
     found = []

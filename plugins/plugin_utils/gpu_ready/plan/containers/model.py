@@ -1,21 +1,21 @@
 """Parameters of the steps of docker_engine and nvidia_container_runtime: one record per step."""
 
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 from ..model import PackageTarget
 
-DaemonOptions = Dict[str, Any]
+DaemonOptions = dict[str, Any]
 """Keys of daemon.json, nested as in the file, with any JSON value."""
 
 
 class DockerInstallParams(NamedTuple):
     """docker_engine.install: packages, their holds, and the ``state`` that the service gets."""
 
-    packages: List[PackageTarget]
-    optional: List[str]
-    remove: List[str]
-    hold: List[str]
-    unhold: List[str]
+    packages: list[PackageTarget]
+    optional: list[str]
+    remove: list[str]
+    hold: list[str]
+    unhold: list[str]
     service: str
     state: str
 
@@ -25,7 +25,7 @@ class DaemonJsonEdit(NamedTuple):
 
     path: str
     set_: DaemonOptions
-    unset: List[str]
+    unset: list[str]
 
 
 class DaemonJsonParams(NamedTuple):
@@ -38,7 +38,7 @@ class DaemonJsonParams(NamedTuple):
 class RuntimeInstallParams(NamedTuple):
     """nvidia_container_runtime.install."""
 
-    packages: List[PackageTarget]
+    packages: list[PackageTarget]
 
 
 class SupportFile(NamedTuple):
@@ -58,16 +58,16 @@ class CdiSpecParams(NamedTuple):
 
     path: str
     generator: str
-    remove: List[str]
-    files: List[SupportFile]
-    feature_flags: List[str]
+    remove: list[str]
+    files: list[SupportFile]
+    feature_flags: list[str]
     unrefreshed: str = ""
 
 
 class DriverVolumeParams(NamedTuple):
     """nvidia_container_runtime.volume."""
 
-    files: List[SupportFile]
+    files: list[SupportFile]
 
 
 class CleanupParams(NamedTuple):
@@ -76,10 +76,10 @@ class CleanupParams(NamedTuple):
     ``remains``: files that the removed packages leave behind. ``containers`` are stopped first.
     """
 
-    packages: List[str]
-    containers: List[str]
-    paths: List[str]
-    remains: List[str]
+    packages: list[str]
+    containers: list[str]
+    paths: list[str]
+    remains: list[str]
 
 
 class ContainerdParams(NamedTuple):
@@ -93,7 +93,7 @@ class ContainerdParams(NamedTuple):
 class CrioParams(NamedTuple):
     """nvidia_container_runtime.crio; ``state`` of the service, "" to leave it as it is."""
 
-    files: List[SupportFile]
+    files: list[SupportFile]
     state: str
 
 
@@ -111,10 +111,10 @@ class MigrationParams(NamedTuple):
     ``keep``: packages to mark as installed by hand, so that apt does not remove them as no longer needed.
     """
 
-    packages: List[str]
-    containers: List[str]
-    volumes: List[str]
-    services: List[str]
-    left: List[str]
-    keep: List[str]
+    packages: list[str]
+    containers: list[str]
+    volumes: list[str]
+    services: list[str]
+    left: list[str]
+    keep: list[str]
     daemon_json: str

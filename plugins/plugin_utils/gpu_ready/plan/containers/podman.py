@@ -1,14 +1,12 @@
 """Why podman cannot run GPU containers. It has no daemon and needs no configuration: it reads CDI specifications."""
 
-from typing import List
-
 from .....module_utils.gpu_ready.facts.model import PodmanFacts
 from ..model import Refusal
 
 FIRST_CDI = [4, 1]
 
 
-def refusals(engine: PodmanFacts) -> List[Refusal]:
+def refusals(engine: PodmanFacts) -> list[Refusal]:
     if not engine.installed:
         return [
             Refusal(

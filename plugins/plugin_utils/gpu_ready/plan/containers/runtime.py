@@ -4,8 +4,6 @@ Mode ``native`` is a CDI specification of our own, and on engines without CDI a 
 docker's arguments.
 """
 
-from typing import List, Optional, Tuple
-
 from .....module_utils.gpu_ready.base.disruptions import DOCKER_RESTART
 from .....module_utils.gpu_ready.containers import cdi, driver_volume
 from .....module_utils.gpu_ready.containers import docker as engines
@@ -61,8 +59,8 @@ def plan_runtime(facts: Facts, settings: Settings, choices: Choices) -> Decision
         return Decision(choice, [], refusals)
     cleaned = cleanup(facts, settings)
     facts = cleaned.facts
-    steps: List[Step] = []
-    reasons: List[ActivationReason] = []
+    steps: list[Step] = []
+    reasons: list[ActivationReason] = []
     if access == TOOLKIT:
         steps, reasons, refusals = toolkit_steps(facts, settings)
     elif access == VOLUME:
@@ -100,7 +98,7 @@ def restart_later() -> Notice:
     )
 
 
-def outdated_specs(facts: Facts, settings: Settings, choices: Choices) -> List[Notice]:
+def outdated_specs(facts: Facts, settings: Settings, choices: Choices) -> list[Notice]:
     """Warn of CDI specifications that ``--gpus`` prefers to the hook although they do not fit the plan's driver."""
     version = docker_packages.engine_version(facts, settings)
     if not engines.capabilities(version).gpus_by_cdi:
@@ -119,7 +117,7 @@ def outdated_specs(facts: Facts, settings: Settings, choices: Choices) -> List[N
     ]
 
 
-def access_mode(mode: str, version: Optional[str]) -> str:
+def access_mode(mode: str, version: str | None) -> str:
     """Return how an engine of this version accesses the GPUs in a mode: TOOLKIT, CDI or VOLUME."""
     if mode == NATIVE:
         return VOLUME if engines.capabilities(version).cdi == "none" else CDI
@@ -135,14 +133,14 @@ def cleanup(facts: Facts, settings: Settings) -> CleanupDecision:
     return runtime_cleanup.plan_cleanup(facts, settings, used + files_of_others(settings, mode, access))
 
 
-def files_of_docker(mode: str, access: str) -> List[str]:
+def files_of_docker(mode: str, access: str) -> list[str]:
     if access == TOOLKIT:
         return []
     files = [driver_volume.ROOT] if access == VOLUME else [cdi.NATIVE, cdi.GENERATED, cdi.REFRESHED]
     return files + [cdi.BOOT_NODES] + ([driver_volume.HELPER] if mode == NATIVE else [])
 
 
-def files_of_others(settings: Settings, mode: str, access: str) -> List[str]:
+def files_of_others(settings: Settings, mode: str, access: str) -> list[str]:
     names = docker.configured_engines(settings)
     if "podman" not in names and ("containerd" not in names or mode == TOOLKIT):
         return []
@@ -152,7 +150,7 @@ def files_of_others(settings: Settings, mode: str, access: str) -> List[str]:
     return specifications + ([] if by_others else list(cdi.NODES))
 
 
-def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> List[Refusal]:
+def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> list[Refusal]:
     found = cdi_spec.mig_refusals(facts, mode)
     version = docker_packages.engine_version(facts, settings)
     if mode == CDI and version and engines.capabilities(version).cdi == "none":
@@ -179,7 +177,7 @@ def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> Li
 # --- the toolkit -------------------------------------------------------------------------------------------------
 
 
-def toolkit_steps(facts: Facts, settings: Settings) -> Tuple[List[Step], List[ActivationReason], List[Refusal]]:
+def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[ActivationReason], list[Refusal]]:
     """Return the steps that install the toolkit, the reasons they give for a restart of docker, and refusals."""
     if facts.runtime.toolkit:
         late = facts.runtime.hook_known is False
@@ -215,7 +213,7 @@ def toolkit_repository(facts: Facts) -> str:
 # --- the driver volume -------------------------------------------------------------------------------------------
 
 
-def volume_steps(facts: Facts, choices: Choices) -> Tuple[List[Step], List[Refusal]]:
+def volume_steps(facts: Facts, choices: Choices) -> tuple[list[Step], list[Refusal]]:
     volume = facts.runtime.volume
     files = cdi_spec.native_files(facts, NATIVE)
     if volume.exists and driver_volume.ROOT not in facts.runtime.manifest.directories:
@@ -244,8 +242,8 @@ def foreign_volume() -> Refusal:
 
 
 def configure(
-    facts: Facts, settings: Settings, access: str, reasons: List[ActivationReason], migrating: bool
-) -> Tuple[Optional[Step], List[Refusal]]:
+    facts: Facts, settings: Settings, access: str, reasons: list[ActivationReason], migrating: bool
+) -> tuple[Step | None, list[Refusal]]:
     """Return the step for daemon.json. It runs after docker_engine's step, whose options count as already written."""
     engine = facts.docker
     default = settings.nvidia_container_runtime_default

@@ -1,6 +1,6 @@
 """What gpu-ready added for an earlier mode or engine and no engine uses any more."""
 
-from typing import List, NamedTuple, Set
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import DOCKER_RESTART, NONE
 from .....module_utils.gpu_ready.containers import cdi, driver_volume
@@ -24,13 +24,13 @@ class CleanupDecision(NamedTuple):
     ``facts``: the host as it is after that step.
     """
 
-    steps: List[Step]
-    refusals: List[Refusal]
+    steps: list[Step]
+    refusals: list[Refusal]
     facts: Facts
-    packages: List[str] = []
+    packages: list[str] = []
 
 
-def plan_cleanup(facts: Facts, settings: Settings, used: List[str]) -> CleanupDecision:
+def plan_cleanup(facts: Facts, settings: Settings, used: list[str]) -> CleanupDecision:
     """Return what to remove; ``used``: the files that an engine needs.
 
     What the manifest does not list belongs to others and stays.
@@ -52,7 +52,7 @@ def plan_cleanup(facts: Facts, settings: Settings, used: List[str]) -> CleanupDe
     return CleanupDecision([step], refusals, facts_after(facts, unused | set(remains), bool(packages)), packages)
 
 
-def existing_files(facts: Facts) -> Set[str]:
+def existing_files(facts: Facts) -> set[str]:
     runtime = facts.runtime
     found = {spec.path for spec in runtime.specs}
     found |= {cdi.BOOT_NODES} if runtime.boot_nodes is not None else set()
@@ -62,7 +62,7 @@ def existing_files(facts: Facts) -> Set[str]:
     return found | ({driver_volume.ROOT} if runtime.volume.exists else set())
 
 
-def unused_files(facts: Facts, used: List[str], toolkit_removed: bool, mode: str) -> Set[str]:
+def unused_files(facts: Facts, used: list[str], toolkit_removed: bool, mode: str) -> set[str]:
     manifest = facts.runtime.manifest
     ours = existing_files(facts) & set(manifest.files + manifest.directories)
     found = ours - set(used)
@@ -76,14 +76,14 @@ def unused_files(facts: Facts, used: List[str], toolkit_removed: bool, mode: str
     return found
 
 
-def our_toolkit_packages(facts: Facts) -> List[str]:
+def our_toolkit_packages(facts: Facts) -> list[str]:
     ours, installed = facts.runtime.manifest.packages, facts.packages.installed
     if TOOLKIT_PACKAGES[0] not in ours:
         return []
     return [name for name in TOOLKIT_PACKAGES if name in ours and name in installed]
 
 
-def facts_after(facts: Facts, removed: Set[str], toolkit_removed: bool) -> Facts:
+def facts_after(facts: Facts, removed: set[str], toolkit_removed: bool) -> Facts:
     runtime = facts.runtime
     runtime = runtime._replace(
         specs=[spec for spec in runtime.specs if spec.path not in removed],
@@ -98,7 +98,7 @@ def facts_after(facts: Facts, removed: Set[str], toolkit_removed: bool) -> Facts
     return facts._replace(runtime=runtime, engines=facts.engines._replace(nodes=nodes))
 
 
-def containerd_still_running(containers: List[str]) -> Refusal:
+def containerd_still_running(containers: list[str]) -> Refusal:
     """Refuse to remove the runtime that also stops containers of containerd.
 
     No setting permits that: the containers would keep running, and nothing could stop them.

@@ -1,6 +1,6 @@
 """Which CUDA toolkits a host gets: what its driver and its oldest GPU support; one of them is the default."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.cuda import toolkit as toolkit_names
@@ -27,10 +27,10 @@ class ToolkitInput(NamedTuple):
 
     facts: Facts
     settings: Settings
-    driver: Optional[str]
+    driver: str | None
     source: str
-    removed: List[str]
-    complete: Dict[str, ToolkitFacts]
+    removed: list[str]
+    complete: dict[str, ToolkitFacts]
 
 
 def plan_cuda(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudaChoice]:
@@ -45,7 +45,7 @@ def plan_cuda(facts: Facts, settings: Settings, choices: Choices) -> Decision[Cu
     if given.source == NONE:
         return _without_source(given)
     requested = requests.requested_toolkits(settings)
-    warnings: List[Notice] = []
+    warnings: list[Notice] = []
     if requested:
         refusals = [refusal for request in requested for refusal in _support_refusals(given, request)]
         warnings = [notice for request in requested for notice in _unknown_notices(given, request)]
@@ -64,9 +64,9 @@ def plan_cuda(facts: Facts, settings: Settings, choices: Choices) -> Decision[Cu
 def _install_and_arrange(
     given: ToolkitInput,
     choices: Choices,
-    requested: List[ToolkitRequest],
-    todo: List[ToolkitRequest],
-    warnings: List[Notice],
+    requested: list[ToolkitRequest],
+    todo: list[ToolkitRequest],
+    warnings: list[Notice],
 ) -> Decision[CudaChoice]:
     facts, settings = given.facts, given.settings
     chosen = [request.version for request in requested]
@@ -75,7 +75,7 @@ def _install_and_arrange(
     refusals = _default_refusals(given, default, chosen)
     if refusals:
         return Decision(choice, [], refusals)
-    found: List[Step] = []
+    found: list[Step] = []
     reasons = [steps.difference(request, given.complete.get(request.version)) for request in todo]
     if todo and given.source == RUNFILE:
         found = [steps.run_installers(facts, settings, todo, reasons)]
@@ -104,7 +104,7 @@ def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
     directories = [toolkit_names.toolkit_path(one) for one in given.removed]
     is_default = facts.cuda.default.target in directories
     in_profile = steps.profile_names_toolkit(facts, given.removed)
-    found: List[Step] = []
+    found: list[Step] = []
     # The link must point to an existing toolkit, or be removed together with the profile that follows it.
     if removal and is_default and stay:
         found += steps.set_default(facts, stay[-1])
@@ -116,17 +116,17 @@ def _without_source(given: ToolkitInput) -> Decision[CudaChoice]:
 # --- also used by later planners ---------------------------------------------------------------------------------
 
 
-def complete_toolkits(facts: Facts) -> List[ToolkitFacts]:
+def complete_toolkits(facts: Facts) -> list[ToolkitFacts]:
     others = (toolkit_names.PARTIAL, toolkit_names.ALIAS)
     return [toolkit for toolkit in facts.cuda.toolkits if toolkit.origin not in others]
 
 
-def gpus_by_compute(facts: Facts) -> Dict[str, str]:
+def gpus_by_compute(facts: Facts) -> dict[str, str]:
     """Return the compute capabilities of the GPUs that the host drives ("0" before CUDA), each with a card's name.
 
     Cards that the catalog does not know limit nothing, nor do those that are passed to virtual machines.
     """
-    found: Dict[str, str] = {}
+    found: dict[str, str] = {}
     for card in facts.base.served_gpus:
         known = catalog.gpu(card.device)
         if known is not None:
@@ -134,7 +134,7 @@ def gpus_by_compute(facts: Facts) -> Dict[str, str]:
     return found
 
 
-def driver_version(facts: Facts, choices: Choices) -> Optional[str]:
+def driver_version(facts: Facts, choices: Choices) -> str | None:
     """Return the version of the driver when the plan is done, None where it is unknown."""
     driver = choices.driver
     if driver is None:
@@ -150,7 +150,7 @@ def driver_version(facts: Facts, choices: Choices) -> Optional[str]:
     return known.newest if known is not None else "%s" % driver.branch
 
 
-def unsupported_gpu(cards: Dict[str, str], compute: Tuple[str, ...]) -> Optional[str]:
+def unsupported_gpu(cards: dict[str, str], compute: tuple[str, ...]) -> str | None:
     """Return name and compute capability of a card outside a range (first, last), None where all are inside."""
     first, last = map(versions.key, compute)
     return next(
@@ -163,7 +163,7 @@ def unsupported_gpu(cards: Dict[str, str], compute: Tuple[str, ...]) -> Optional
     )
 
 
-def supported_toolkits(facts: Facts, driver: Optional[str]) -> List[str]:
+def supported_toolkits(facts: Facts, driver: str | None) -> list[str]:
     cards = gpus_by_compute(facts)
     return [
         toolkit.version
@@ -175,17 +175,17 @@ def supported_toolkits(facts: Facts, driver: Optional[str]) -> List[str]:
 # --- refusals ----------------------------------------------------------------------------------------------------
 
 
-def _toolkit_choices(chosen: List[str], complete: Dict[str, ToolkitFacts]) -> List[ToolkitChoice]:
+def _toolkit_choices(chosen: list[str], complete: dict[str, ToolkitFacts]) -> list[ToolkitChoice]:
     paths = {version: toolkit.path for version, toolkit in complete.items()}
     return [ToolkitChoice(version, paths.get(version, toolkit_names.toolkit_path(version))) for version in chosen]
 
 
-def _needs_newer_driver(toolkit: catalog.Toolkit, driver: Optional[str]) -> bool:
+def _needs_newer_driver(toolkit: catalog.Toolkit, driver: str | None) -> bool:
     # Minor-version compatibility: every x.y of a CUDA major runs on the driver that its first release needed.
     return driver is not None and versions.compare(driver, toolkit.min_driver) < 0
 
 
-def _catalog_toolkit(version: str) -> Optional[catalog.Toolkit]:
+def _catalog_toolkit(version: str) -> catalog.Toolkit | None:
     return next((known for known in catalog.toolkits() if known.version == version), None)
 
 
@@ -196,7 +196,7 @@ def _needs_no_catalog(given: ToolkitInput, request: ToolkitRequest) -> bool:
     )
 
 
-def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
+def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> list[Refusal]:
     """Refuse a toolkit that driver or GPUs do not support, with the newest one that they do."""
     toolkit = _catalog_toolkit(request.version)
     fitting = _available_versions(given)
@@ -233,7 +233,7 @@ def _newer_driver(given: ToolkitInput, least: str) -> str:
     return alternatives.format_changes({alternatives.BRANCH: found}, left_out)
 
 
-def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notice]:
+def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> list[Notice]:
     if _catalog_toolkit(request.version) is not None:
         return []
     message = "the catalog of %s does not know CUDA %s: whether driver and GPUs support it is not checked"
@@ -241,7 +241,7 @@ def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> List[Notic
     return [Notice("cuda_unknown", message % (catalog.DATE, request.version), remedy)]
 
 
-def _unverified(facts: Facts, todo: List[ToolkitRequest]) -> List[Notice]:
+def _unverified(facts: Facts, todo: list[ToolkitRequest]) -> list[Notice]:
     data = catalog.distro(facts.base.distro or "")
     return [
         repository.unverified_notice(data, "CUDA " + one.version, steps.package_request(one).name)
@@ -250,13 +250,13 @@ def _unverified(facts: Facts, todo: List[ToolkitRequest]) -> List[Notice]:
     ]
 
 
-def _repository_entry(facts: Facts) -> Optional[Dict[str, Any]]:
+def _repository_entry(facts: Facts) -> dict[str, Any] | None:
     """Return the catalog's entry of NVIDIA's repository for this distribution, None where there is none."""
     key = facts.base.distro
     return None if key is None else catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE)
 
 
-def _offered_versions(given: ToolkitInput) -> Optional[List[str]]:
+def _offered_versions(given: ToolkitInput) -> list[str] | None:
     """Return the toolkits that the source offers; None where the catalog names no limit."""
     if given.source == RUNFILE:
         found = list(requests.own_installers(given.settings)[0]) + [one.release for one in catalog.cuda_installers()]
@@ -268,7 +268,7 @@ def _offered_versions(given: ToolkitInput) -> Optional[List[str]]:
     return None if listed is None else [str(version) for version in listed]
 
 
-def _available_versions(given: ToolkitInput) -> List[str]:
+def _available_versions(given: ToolkitInput) -> list[str]:
     """Return the supported toolkits that are installed or can be installed, ascending; none of those to remove."""
     offered = _offered_versions(given)
     return [
@@ -278,7 +278,7 @@ def _available_versions(given: ToolkitInput) -> List[str]:
     ]
 
 
-def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refusal]:
+def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> list[Refusal]:
     facts, version = given.facts, request.version
     installed = given.complete.get(version)
     remove_first = 'remove it first (cuda_toolkit_remove: ["%s"])' % version
@@ -317,7 +317,7 @@ def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> List[Refus
     return []
 
 
-def _source_refusals(given: ToolkitInput, todo: List[ToolkitRequest]) -> List[Refusal]:
+def _source_refusals(given: ToolkitInput, todo: list[ToolkitRequest]) -> list[Refusal]:
     if given.source == RUNFILE:
         missing = [request for request in todo if requests.find_installer(request, given.settings) is None]
         return [_no_installer(request) for request in missing]
@@ -349,7 +349,7 @@ def _no_installer(request: ToolkitRequest) -> Refusal:
     )
 
 
-def _removal_refusals(given: ToolkitInput) -> List[Refusal]:
+def _removal_refusals(given: ToolkitInput) -> list[Refusal]:
     """Refuse to remove toolkits of neither a package nor an installer: their directories may hold other files."""
     removed = [toolkit for toolkit in given.facts.cuda.toolkits if toolkit.version in given.removed]
     remedy = "delete the link yourself, or take %s out of cuda_toolkit_remove"
@@ -380,7 +380,7 @@ def _none_fits(given: ToolkitInput) -> Notice:
     )
 
 
-def _default_refusals(given: ToolkitInput, default: str, chosen: List[str]) -> List[Refusal]:
+def _default_refusals(given: ToolkitInput, default: str, chosen: list[str]) -> list[Refusal]:
     refusals = []
     existing = chosen + sorted(given.complete)
     profile = requests.requested_profile(given.settings)

@@ -1,6 +1,6 @@
 """Which cuDNN each CUDA toolkit gets, and from where: NVIDIA's archives, an archive of the operator, or packages."""
 
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.cuda.cudnn import model as names
 from .....module_utils.gpu_ready.facts.model import CudnnFacts, Facts
@@ -22,7 +22,7 @@ class CudnnArchive(NamedTuple):
     target: CudnnTarget
     version: str
     origin: str
-    install: Union[NvidiaArchive, OwnArchive]
+    install: NvidiaArchive | OwnArchive
 
 
 def plan_cudnn(facts: Facts, settings: Settings, choices: Choices) -> Decision[CudnnChoice]:
@@ -41,7 +41,7 @@ def plan_cudnn(facts: Facts, settings: Settings, choices: Choices) -> Decision[C
     return _decide_archives(facts, settings, targets)
 
 
-def contradictions(settings: Settings) -> List[Refusal]:
+def contradictions(settings: Settings) -> list[Refusal]:
     given, requested = settings.cudnn_archive, cudnn_fit.requested_version(settings)
     if not given:
         return []
@@ -70,11 +70,11 @@ def _agree(one: str, other: str) -> bool:
 # --- archives ----------------------------------------------------------------------------------------------------
 
 
-def _decide_archives(facts: Facts, settings: Settings, targets: List[CudnnTarget]) -> Decision[CudnnChoice]:
+def _decide_archives(facts: Facts, settings: Settings, targets: list[CudnnTarget]) -> Decision[CudnnChoice]:
     own = settings.cudnn_archive
-    archives: List[CudnnArchive] = []
-    refusals: List[Refusal] = []
-    warnings: List[Notice] = []
+    archives: list[CudnnArchive] = []
+    refusals: list[Refusal] = []
+    warnings: list[Notice] = []
     for target in targets:
         found = facts.cudnn.get(target.version, NO_CUDNN)
         if own:
@@ -106,9 +106,7 @@ def _decide_archives(facts: Facts, settings: Settings, targets: List[CudnnTarget
     return Decision(CudnnChoice("archive", versions), steps, [], warnings)
 
 
-def _nvidia_archive(
-    facts: Facts, settings: Settings, target: CudnnTarget
-) -> Tuple[Optional[CudnnArchive], List[Finding]]:
+def _nvidia_archive(facts: Facts, settings: Settings, target: CudnnTarget) -> tuple[CudnnArchive | None, list[Finding]]:
     pick = cudnn_fit.pick_release(facts, cudnn_fit.requested_version(settings), target)
     if pick.version is None:
         return None, pick.findings
@@ -116,12 +114,12 @@ def _nvidia_archive(
 
 
 def _own_archive(
-    facts: Facts, settings: Settings, targets: List[CudnnTarget], target: CudnnTarget
-) -> Tuple[Optional[CudnnArchive], List[Finding]]:
+    facts: Facts, settings: Settings, targets: list[CudnnTarget], target: CudnnTarget
+) -> tuple[CudnnArchive | None, list[Finding]]:
     """Return the operator's archive for a toolkit; a name of NVIDIA's says its version and CUDA major."""
     own, sha256 = settings.cudnn_archive, settings.cudnn_archive_sha256.lower()
     named = _parse_archive_name(own)
-    findings: List[Finding] = []
+    findings: list[Finding] = []
     version = cudnn_fit.requested_version(settings)
     if named is not None:
         version = max(named.version, version, key=len)
@@ -148,7 +146,7 @@ def _own_archive(
     return archive, findings
 
 
-def _parse_archive_name(location: str) -> Optional[names.ArchiveName]:
+def _parse_archive_name(location: str) -> names.ArchiveName | None:
     return names.parse_archive_name(location.partition("?")[0].rpartition("/")[2])
 
 
@@ -164,7 +162,7 @@ def _is_foreign(found: CudnnFacts) -> bool:
     return bool(found.version) and not found.recorded
 
 
-def _foreign_message(target: CudnnTarget, found: CudnnFacts, archive: CudnnArchive) -> Tuple[str, str]:
+def _foreign_message(target: CudnnTarget, found: CudnnFacts, archive: CudnnArchive) -> tuple[str, str]:
     return (
         "%s contains cuDNN %s, which gpu-ready did not install; requested is %s"
         % (target.path, found.version, archive.version or "that of the archive"),
@@ -188,7 +186,7 @@ def _nvidia_install(settings: Settings, target: CudnnTarget, version: str) -> Nv
     )
 
 
-def removal(facts: Facts, settings: Settings, stay: List[str]) -> List[Step]:
+def removal(facts: Facts, settings: Settings, stay: list[str]) -> list[Step]:
     """Return the step that removes our files from the other toolkits; the removal of a toolkit removes its own."""
     stay = stay + settings.cuda_toolkit_remove
     removed = sorted(version for version, found in facts.cudnn.items() if found.recorded and version not in stay)
@@ -199,7 +197,7 @@ def removal(facts: Facts, settings: Settings, stay: List[str]) -> List[Step]:
     return [Step("cudnn.remove", "; ".join(reasons) + "; none is requested for it", params=params)]
 
 
-def _install_reason(facts: Facts, todo: List[CudnnArchive]) -> str:
+def _install_reason(facts: Facts, todo: list[CudnnArchive]) -> str:
     reasons = []
     for archive in todo:
         found = facts.cudnn.get(archive.target.version, NO_CUDNN)
@@ -215,7 +213,7 @@ def _install_reason(facts: Facts, todo: List[CudnnArchive]) -> str:
     return "; ".join(reasons)
 
 
-def package_removal(facts: Facts) -> List[Step]:
+def package_removal(facts: Facts) -> list[Step]:
     """Return the step that removes our packages where archives are configured; packages of others stay."""
     ours = facts.cudnn_packages.ours
     if not ours:

@@ -1,6 +1,6 @@
 """Which toolkits get cuDNN, and which release the catalog's table allows for a toolkit and the GPUs of the host."""
 
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.cuda.cudnn import model as names
@@ -10,7 +10,7 @@ from ...catalog.settings import Settings
 from ..model import Choices, Notice, Refusal
 from . import choose as cuda
 
-Finding = Union[Refusal, Notice]
+Finding = Refusal | Notice
 
 
 class CudnnTarget(NamedTuple):
@@ -28,8 +28,8 @@ class CudnnTarget(NamedTuple):
 class Pick(NamedTuple):
     """The release for a toolkit (None: there is none). ``exact``: it must not be upgraded."""
 
-    version: Optional[str]
-    findings: List[Finding]
+    version: str | None
+    findings: list[Finding]
     exact: bool = False
 
 
@@ -38,7 +38,7 @@ def requested_version(settings: Settings) -> str:
     return "" if version == "auto" else version
 
 
-def find_targets(facts: Facts, settings: Settings, choices: Choices) -> Tuple[List[CudnnTarget], List[Refusal]]:
+def find_targets(facts: Facts, settings: Settings, choices: Choices) -> tuple[list[CudnnTarget], list[Refusal]]:
     """Return the planned and installed toolkits, limited to ``cudnn_toolkits`` if that is set."""
     chosen = {one.version: one.path for one in (choices.cuda.toolkits if choices.cuda else [])}
     removed = settings.cuda_toolkit_remove
@@ -60,7 +60,7 @@ def find_targets(facts: Facts, settings: Settings, choices: Choices) -> Tuple[Li
     return list(found.values()), []
 
 
-def notices_unless_named(target: CudnnTarget, findings: List[Finding]) -> List[Finding]:
+def notices_unless_named(target: CudnnTarget, findings: list[Finding]) -> list[Finding]:
     """Return refusals as notices for a toolkit that no setting names: it gets no cuDNN, the others do."""
     if target.named:
         return findings
@@ -88,7 +88,7 @@ def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
     return Pick(None if refusals else entry.version, notices_unless_named(target, list(refusals)), True)
 
 
-def find_release(version: str) -> Optional[catalog.Cudnn]:
+def find_release(version: str) -> catalog.Cudnn | None:
     """Return the newest release of the catalog that a version of two to four numbers means."""
     found = [entry for entry in catalog.cudnns() if names.is_version(entry.version, version)]
     return max(found, key=lambda entry: versions.key(entry.version)) if found else None
@@ -100,7 +100,7 @@ def unknown_release(version: str) -> Notice:
     return Notice("cudnn_unknown", message % (catalog.DATE, version), remedy)
 
 
-def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit: str) -> List[Refusal]:
+def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit: str) -> list[Refusal]:
     newest = newest_for(facts, toolkit)
     remedy = (
         "set cudnn_version to %s, the newest that works for CUDA %s here" % (newest, toolkit)
@@ -116,7 +116,7 @@ def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit
     return []
 
 
-def newest_for(facts: Facts, toolkit: str) -> Optional[str]:
+def newest_for(facts: Facts, toolkit: str) -> str | None:
     cards = cuda.gpus_by_compute(facts)
     major = toolkit.split(".")[0]
     fitting = [

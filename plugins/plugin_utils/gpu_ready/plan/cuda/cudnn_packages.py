@@ -1,6 +1,6 @@
 """cuDNN as packages of NVIDIA's CUDA repository: which ones, at which version, held or not, and which are removed."""
 
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.cuda.cudnn import model as names
 from .....module_utils.gpu_ready.facts.model import CudnnFacts, Facts
@@ -37,12 +37,12 @@ class PackageGroup(NamedTuple):
     cuda: str
     release: str
     version: str
-    names: List[str]
+    names: list[str]
     pinned: bool
 
 
 def plan_cudnn_packages(
-    facts: Facts, settings: Settings, choices: Choices, targets: List[CudnnTarget]
+    facts: Facts, settings: Settings, choices: Choices, targets: list[CudnnTarget]
 ) -> Decision[CudnnChoice]:
     named = [target for target in targets if target.named] or targets
     source, refusals = _repository(facts, settings, choices)
@@ -67,7 +67,7 @@ def plan_cudnn_packages(
     return Decision(CudnnChoice("package", versions), steps, [], warnings)
 
 
-def archive_removal(facts: Facts, settings: Settings) -> List[Step]:
+def archive_removal(facts: Facts, settings: Settings) -> list[Step]:
     removed = settings.cuda_toolkit_remove
     recorded = sorted(one for one, found in facts.cudnn.items() if found.recorded and one not in removed)
     reason = "CUDA %s has cuDNN from an archive, and cudnn_source is package" % " and ".join(recorded)
@@ -79,11 +79,11 @@ def archive_removal(facts: Facts, settings: Settings) -> List[Step]:
 
 
 def _package_groups(
-    facts: Facts, settings: Settings, targets: List[CudnnTarget]
-) -> Tuple[List[PackageGroup], Dict[str, PackageGroup], List[Finding]]:
-    groups: Dict[Tuple[str, str], PackageGroup] = {}
-    group_of: Dict[str, PackageGroup] = {}
-    findings: List[Finding] = []
+    facts: Facts, settings: Settings, targets: list[CudnnTarget]
+) -> tuple[list[PackageGroup], dict[str, PackageGroup], list[Finding]]:
+    groups: dict[tuple[str, str], PackageGroup] = {}
+    group_of: dict[str, PackageGroup] = {}
+    findings: list[Finding] = []
     for target in targets:
         pick = cudnn_fit.pick_release(facts, cudnn_fit.requested_version(settings), target)
         findings += [finding for finding in pick.findings if finding not in findings]
@@ -97,7 +97,7 @@ def _package_groups(
     return list(groups.values()), group_of, findings
 
 
-def _package_group(facts: Facts, target: CudnnTarget, version: str, exact: bool) -> Union[PackageGroup, Refusal]:
+def _package_group(facts: Facts, target: CudnnTarget, version: str, exact: bool) -> PackageGroup | Refusal:
     """Return the packages for a toolkit; installed packages of the same group get the same version."""
     line = version.split(".")[0]
     data = catalog.cudnn_packages(line, _package_kind(facts))
@@ -124,7 +124,7 @@ def _package_kind(facts: Facts) -> str:
     return "deb" if facts.base.distro and catalog.distro(facts.base.distro)["package_manager"] == "apt" else "rpm"
 
 
-def _one_cuda_refusals(groups: List[PackageGroup], group_of: Dict[str, PackageGroup]) -> List[Refusal]:
+def _one_cuda_refusals(groups: list[PackageGroup], group_of: dict[str, PackageGroup]) -> list[Refusal]:
     refusals = []
     for line in sorted({group.line for group in groups}):
         majors = sorted(group.cuda for group in groups if group.line == line)
@@ -141,7 +141,7 @@ def _one_cuda_refusals(groups: List[PackageGroup], group_of: Dict[str, PackageGr
     return refusals
 
 
-def _conflicting_packages(facts: Facts, groups: List[PackageGroup]) -> List[str]:
+def _conflicting_packages(facts: Facts, groups: list[PackageGroup]) -> list[str]:
     """Return the installed packages that the groups exclude: of the same major version, for another CUDA."""
     requested = {name for group in groups for name in group.names}
     lines = {group.line: group for group in groups}
@@ -152,7 +152,7 @@ def _conflicting_packages(facts: Facts, groups: List[PackageGroup]) -> List[str]
     ]
 
 
-def _foreign_refusals(facts: Facts, groups: List[PackageGroup]) -> List[Refusal]:
+def _foreign_refusals(facts: Facts, groups: list[PackageGroup]) -> list[Refusal]:
     foreign = [name for name in _conflicting_packages(facts, groups) if name not in facts.cudnn_packages.ours]
     if not foreign:
         return []
@@ -166,7 +166,7 @@ def _foreign_refusals(facts: Facts, groups: List[PackageGroup]) -> List[Refusal]
 # --- the steps ---------------------------------------------------------------------------------------------------
 
 
-def _package_steps(facts: Facts, groups: List[PackageGroup]) -> List[Step]:
+def _package_steps(facts: Facts, groups: list[PackageGroup]) -> list[Step]:
     state, held = facts.cudnn_packages, set(facts.packages.held)
     packages = [PackageTarget(name, group.version) for group in groups for name in group.names]
     missing = [one for one in packages if not _is_installed(facts, one)]
@@ -200,16 +200,16 @@ def _is_installed(facts: Facts, package: PackageTarget) -> bool:
     return version is not None and version_matches(package.version, version)
 
 
-def _hold_tools(facts: Facts) -> List[str]:
+def _hold_tools(facts: Facts) -> list[str]:
     return list(catalog.distro(facts.base.distro).get("hold_tools") or []) if facts.base.distro else []
 
 
 def _package_reason(
     facts: Facts,
-    missing: List[PackageTarget],
-    remove: List[str],
-    not_held: List[str],
-    release_hold: List[str],
+    missing: list[PackageTarget],
+    remove: list[str],
+    not_held: list[str],
+    release_hold: list[str],
     release: str,
 ) -> str:
     installed = facts.cudnn_packages.installed
@@ -227,9 +227,7 @@ def _package_reason(
     )
 
 
-def _repository(
-    facts: Facts, settings: Settings, choices: Choices
-) -> Tuple[Optional[RepositoryRequest], List[Refusal]]:
+def _repository(facts: Facts, settings: Settings, choices: Choices) -> tuple[RepositoryRequest | None, list[Refusal]]:
     key = facts.base.distro
     entry = catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE) if key else None
     if entry is None:

@@ -1,6 +1,6 @@
 """Parameters of the steps of the roles cuda_toolkit and cudnn: one record per step."""
 
-from typing import List, NamedTuple, Union
+from typing import NamedTuple
 
 from ..model import PackageTarget, ToolkitChoice
 
@@ -16,8 +16,8 @@ class ToolkitPackage(NamedTuple):
 class ToolkitInstallParams(NamedTuple):
     """cuda_toolkit.install: ``versions`` are the toolkits that ``packages`` install, in the same order."""
 
-    packages: List[Union[PackageTarget, ToolkitPackage]]
-    versions: List[str]
+    packages: list[PackageTarget | ToolkitPackage]
+    versions: list[str]
 
 
 class InstallerTarget(NamedTuple):
@@ -35,8 +35,8 @@ class InstallerTarget(NamedTuple):
 class ToolkitRunfileParams(NamedTuple):
     """cuda_toolkit.runfile: ``packages`` are what the installer itself needs."""
 
-    installers: List[InstallerTarget]
-    packages: List[str]
+    installers: list[InstallerTarget]
+    packages: list[str]
 
 
 class DefaultToolkitParams(NamedTuple):
@@ -63,14 +63,14 @@ class AbsentFile(NamedTuple):
 class ProfileParams(NamedTuple):
     """cuda_toolkit.profile."""
 
-    files: List[Union[ProfileFile, AbsentFile]]
+    files: list[ProfileFile | AbsentFile]
 
 
 class ToolkitRemovalParams(NamedTuple):
     """cuda_toolkit.remove: packages, and the directories of toolkits that an installer made."""
 
-    packages: List[str]
-    toolkits: List[ToolkitChoice]
+    packages: list[str]
+    toolkits: list[ToolkitChoice]
 
 
 class NvidiaArchive(NamedTuple):
@@ -99,7 +99,7 @@ class OwnArchive(NamedTuple):
 class CudnnArchiveParams(NamedTuple):
     """cudnn.install: ``file`` is a path on the control node, "" for URLs."""
 
-    installs: List[Union[NvidiaArchive, OwnArchive]]
+    installs: list[NvidiaArchive | OwnArchive]
     file: str
 
 
@@ -112,15 +112,15 @@ class CudnnOfToolkit(NamedTuple):
 class CudnnRemovalParams(NamedTuple):
     """cudnn.remove."""
 
-    installs: List[CudnnOfToolkit]
+    installs: list[CudnnOfToolkit]
 
 
 class CudnnPackageParams(NamedTuple):
     """cudnn.packages: ``tools`` are what holding packages needs; ``release`` names the releases in messages."""
 
-    packages: List[PackageTarget]
-    tools: List[str]
-    remove: List[str]
-    hold: List[str]
-    unhold: List[str]
+    packages: list[PackageTarget]
+    tools: list[str]
+    remove: list[str]
+    hold: list[str]
+    unhold: list[str]
     release: str

@@ -1,7 +1,7 @@
 """The settings cuda_toolkit_* as records: toolkits to install and to remove, installers, and contradictions."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from .....module_utils.gpu_ready.base import validation, versions
 from .....module_utils.gpu_ready.cuda import toolkit as names
@@ -23,7 +23,7 @@ class ToolkitRequest(NamedTuple):
     """A toolkit to install; ``release`` where one release of it is requested: ToolkitRequest("12.9", "12.9.1")."""
 
     version: str
-    release: Optional[str] = None
+    release: str | None = None
 
     @property
     def text(self) -> str:
@@ -46,8 +46,8 @@ class Installer(NamedTuple):
     md5_url: str
 
 
-def requested_toolkits(settings: Settings) -> List[ToolkitRequest]:
-    found: List[ToolkitRequest] = []
+def requested_toolkits(settings: Settings) -> list[ToolkitRequest]:
+    found: list[ToolkitRequest] = []
     for text in settings.cuda_toolkit_versions:
         version = names.series(text)
         request = ToolkitRequest(version, text if text != version else None)
@@ -58,7 +58,7 @@ def requested_toolkits(settings: Settings) -> List[ToolkitRequest]:
     return [request for request in found if request.release or request.version not in exact]
 
 
-def versions_to_remove(settings: Settings) -> List[str]:
+def versions_to_remove(settings: Settings) -> list[str]:
     return sorted(set(settings.cuda_toolkit_remove), key=versions.key)
 
 
@@ -72,10 +72,10 @@ def requested_profile(settings: Settings) -> str:
     return settings.cuda_toolkit_profile or DEFAULT
 
 
-def own_installers(settings: Settings) -> Tuple[Dict[str, OwnInstaller], List[str]]:
+def own_installers(settings: Settings) -> tuple[dict[str, OwnInstaller], list[str]]:
     """Return the installers of cuda_toolkit_runfiles by version or release, and what is wrong with other entries."""
-    found: Dict[str, OwnInstaller] = {}
-    faults: List[str] = []
+    found: dict[str, OwnInstaller] = {}
+    faults: list[str] = []
     for key, value in sorted(settings.cuda_toolkit_runfiles.items(), key=lambda item: str(item[0])):
         version = str(key)
         entry = {"file": value} if isinstance(value, str) else value
@@ -103,7 +103,7 @@ def _entry_fault(version: str, entry: Any) -> str:
     return ""
 
 
-def find_installer(request: ToolkitRequest, settings: Settings) -> Optional[Installer]:
+def find_installer(request: ToolkitRequest, settings: Settings) -> Installer | None:
     """Return the installer for a request: the operator's before NVIDIA's, of several the newest; None without one."""
     files = own_installers(settings)[0]
     keys = [key for key in files if names.is_release(key, request.text)]
@@ -137,7 +137,7 @@ def installer_parameters(request: ToolkitRequest, found: Installer) -> Installer
     )
 
 
-def contradictions(settings: Settings) -> List[Refusal]:
+def contradictions(settings: Settings) -> list[Refusal]:
     found = []
     installs = settings.cuda_toolkit_source != NONE
     requests = requested_toolkits(settings) if installs else []

@@ -1,7 +1,5 @@
 """The steps to the chosen CUDA toolkits: install them, point the link and login shells to one, remove others."""
 
-from typing import Dict, List, Optional, Union
-
 from .....module_utils.gpu_ready.cuda import profile
 from .....module_utils.gpu_ready.cuda import toolkit as names
 from .....module_utils.gpu_ready.facts.model import Facts, ToolkitFacts
@@ -23,7 +21,7 @@ from .model import (
 from .requests import ToolkitRequest
 
 
-def difference(request: ToolkitRequest, installed: Optional[ToolkitFacts]) -> str:
+def difference(request: ToolkitRequest, installed: ToolkitFacts | None) -> str:
     """Return what differs from a request, "" where it is fulfilled; ``installed`` is a complete toolkit or None."""
     if installed is None:
         return "CUDA %s is not installed" % request.text
@@ -36,7 +34,7 @@ def difference(request: ToolkitRequest, installed: Optional[ToolkitFacts]) -> st
     return ""
 
 
-def missing_repositories(facts: Facts, settings: Settings, choices: Choices, identity: str) -> List[RepositoryRequest]:
+def missing_repositories(facts: Facts, settings: Settings, choices: Choices, identity: str) -> list[RepositoryRequest]:
     driver = choices.driver
     if driver is not None and driver.source == "cuda_repo" and not driver.satisfied:
         return []
@@ -44,7 +42,7 @@ def missing_repositories(facts: Facts, settings: Settings, choices: Choices, ide
     return repository.missing_repositories(facts, [repository.parameters(identity, settings, behind)])
 
 
-def package_request(request: ToolkitRequest) -> Union[PackageTarget, ToolkitPackage]:
+def package_request(request: ToolkitRequest) -> PackageTarget | ToolkitPackage:
     """Return the metapackage of a toolkit; the parts of an exact release are installed in that release too."""
     name = names.toolkit_package(request.version)
     if request.release is None:
@@ -52,12 +50,12 @@ def package_request(request: ToolkitRequest) -> Union[PackageTarget, ToolkitPack
     return ToolkitPackage(name, request.release + "-*", name[len("cuda-toolkit") :] + "(-|$)")
 
 
-def install_packages(todo: List[ToolkitRequest], reasons: List[str]) -> Step:
+def install_packages(todo: list[ToolkitRequest], reasons: list[str]) -> Step:
     params = ToolkitInstallParams([package_request(request) for request in todo], [request.version for request in todo])
     return Step("cuda_toolkit.install", "; ".join(reasons), params=params)
 
 
-def run_installers(facts: Facts, settings: Settings, todo: List[ToolkitRequest], reasons: List[str]) -> Step:
+def run_installers(facts: Facts, settings: Settings, todo: list[ToolkitRequest], reasons: list[str]) -> Step:
     installers = []
     for request in todo:
         found = requests.find_installer(request, settings)
@@ -67,7 +65,7 @@ def run_installers(facts: Facts, settings: Settings, todo: List[ToolkitRequest],
     return Step("cuda_toolkit.runfile", "; ".join(reasons), params=ToolkitRunfileParams(installers, needs))
 
 
-def set_default(facts: Facts, default: str, packages: bool = False) -> List[Step]:
+def set_default(facts: Facts, default: str, packages: bool = False) -> list[Step]:
     """Return the step that points the link to the default toolkit.
 
     ``packages``: this plan installs toolkits as packages, whose scripts replace a plain link.
@@ -85,10 +83,10 @@ def set_default(facts: Facts, default: str, packages: bool = False) -> List[Step
     return [Step("cuda_toolkit.default", reason, params=DefaultToolkitParams(default, path))]
 
 
-def write_profile(facts: Facts, prefix: Optional[str]) -> List[Step]:
+def write_profile(facts: Facts, prefix: str | None) -> list[Step]:
     """Return the step that writes the profile of login shells for a directory; None: the step that removes ours."""
     found = facts.cuda.profile
-    texts: Dict[str, Optional[str]] = dict(profile.files(prefix)) if prefix else dict.fromkeys(profile.PATHS)
+    texts: dict[str, str | None] = dict(profile.files(prefix)) if prefix else dict.fromkeys(profile.PATHS)
     stale = [path for path in sorted(texts) if found.get(path) != texts[path]]
     if prefix is None:
         stale = [path for path in stale if profile.is_ours(found.get(path))]
@@ -98,7 +96,7 @@ def write_profile(facts: Facts, prefix: Optional[str]) -> List[Step]:
         reason = "login shells do not find %s through %s" % (what, " and ".join(stale))
     if not stale:
         return []
-    files: List[Union[ProfileFile, AbsentFile]] = []
+    files: list[ProfileFile | AbsentFile] = []
     for path in stale:
         text = texts[path]
         files.append(AbsentFile(path) if text is None else ProfileFile(path, text))
@@ -106,13 +104,13 @@ def write_profile(facts: Facts, prefix: Optional[str]) -> List[Step]:
     return [Step("cuda_toolkit.profile", reason, params=ProfileParams(files), diff=diffs)]
 
 
-def profile_names_toolkit(facts: Facts, versions: List[str]) -> bool:
+def profile_names_toolkit(facts: Facts, versions: list[str]) -> bool:
     found = facts.cuda.profile
     pinned = [profile.files(names.toolkit_path(version)) for version in versions]
     return any(found.get(path) == text for files in pinned for path, text in files.items())
 
 
-def removal(facts: Facts, versions: List[str]) -> List[Step]:
+def removal(facts: Facts, versions: list[str]) -> list[Step]:
     directories = [toolkit.version for toolkit in facts.cuda.toolkits]
     parts = {version: names.packages_of_toolkit(version, facts.packages.installed) for version in versions}
     existing = [version for version in versions if version in directories or parts[version]]

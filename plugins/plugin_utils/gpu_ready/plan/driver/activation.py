@@ -1,6 +1,6 @@
 """How the driver on disk becomes the driver that runs: load, live reload, or reboot."""
 
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 from .....module_utils.gpu_ready.base.disruptions import DRIVER_RELOAD, NONE, REBOOT
 from .....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
@@ -59,7 +59,7 @@ def plan_activation(
     return Decision(ActivationChoice(action), [Step("nvidia_driver.activate", reason, DISRUPTION[action], params)])
 
 
-def needed_action(facts: Facts, driver: DriverChoice) -> Tuple[Optional[str], str]:
+def needed_action(facts: Facts, driver: DriverChoice) -> tuple[str | None, str]:
     """Return the least disruptive action ("load", "reload", "reboot" or None) and why it is needed."""
     loaded, disk = facts.driver.loaded, facts.driver.on_disk
     if loaded is None:
@@ -82,7 +82,7 @@ def needed_action(facts: Facts, driver: DriverChoice) -> Tuple[Optional[str], st
     return None, ""
 
 
-def services_started_later(facts: Facts, settings: Settings, choices: Choices) -> List[str]:
+def services_started_later(facts: Facts, settings: Settings, choices: Choices) -> list[str]:
     """Return the units whose own steps come after the activation and start them, in the new driver's version.
 
     Before, only the old fabric manager or IMEX may be installed, which do not start with another driver version.
@@ -96,7 +96,7 @@ def is_chosen(module: ModuleFacts, driver: DriverChoice) -> bool:
     return matches_choice(module.version, driver) and module.flavour in (None, driver.flavour)
 
 
-def blocking_processes(facts: Facts, in_pods: bool = False) -> List[str]:
+def blocking_processes(facts: Facts, in_pods: bool = False) -> list[str]:
     """Return the processes that hold the module and that a live reload does not stop, each as "42 (python3)".
 
     A live reload stops systemd units. The same program in a container, such as a DCGM exporter of Kubernetes, is none.

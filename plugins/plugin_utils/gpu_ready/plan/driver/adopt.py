@@ -4,8 +4,6 @@ Sound is one whose module on disk and libraries have one version, which drives e
 superset of the packages that gpu-ready would install is as good as they are.
 """
 
-from typing import Dict, List, Optional
-
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts, GpuFacts
 from ...catalog import driver_packages, driver_sources
@@ -20,9 +18,7 @@ MODULES = ["nvidia", "nvidia-uvm"]
 MIXED = "mixed"
 
 
-def adopt_driver(
-    facts: Facts, request: DriverRequest, gpus: List[GpuFacts], data: Distribution
-) -> Optional[DriverChoice]:
+def adopt_driver(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], data: Distribution) -> DriverChoice | None:
     """Return the installed driver as the choice, None where another one has to be installed.
 
     ``satisfied`` is False where only programs are missing that its source has: these are added to it.
@@ -74,7 +70,7 @@ def adopt_driver(
     return None
 
 
-def contradicting_packages(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+def contradicting_packages(facts: Facts, driver: DriverChoice, data: Distribution) -> list[str]:
     """Return the packages of another branch, flavour or kind that contain another module or have another version.
 
     Both could be loaded or built instead. A metapackage of the same version contradicts nothing, in whatever branch.
@@ -87,7 +83,7 @@ def contradicting_packages(facts: Facts, driver: DriverChoice, data: Distributio
     ]  # fmt: skip
 
 
-def exact_packages(facts: Facts, request: DriverRequest) -> Dict[str, str]:
+def exact_packages(facts: Facts, request: DriverRequest) -> dict[str, str]:
     """Return the exactly requested packages, except those for kernels that were removed since."""
     kernels = facts.base.kernel.installed
     return {

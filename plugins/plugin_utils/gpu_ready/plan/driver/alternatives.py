@@ -4,7 +4,8 @@ A remedy that names a branch or a source was tried with the other variables as t
 refusal of the same kind.
 """
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog import driver_sources
@@ -50,7 +51,7 @@ def remedy(situation: Situation, *order: str) -> str:
     return NO_DRIVER
 
 
-def possible_values(situation: Situation, name: str) -> List[str]:
+def possible_values(situation: Situation, name: str) -> list[str]:
     """Return all values of a variable, `auto` first."""
     values = {
         BRANCH: [str(branch.number) for branch in catalog.branches()],
@@ -61,37 +62,37 @@ def possible_values(situation: Situation, name: str) -> List[str]:
     return values[name]
 
 
-def fitting_values(situation: Situation, name: str) -> List[str]:
+def fitting_values(situation: Situation, name: str) -> list[str]:
     """Return the values of a variable with which the host gets a driver, the others as they are."""
     return [value for value in possible_values(situation, name) if is_accepted(situation, {name: value})]
 
 
-def is_accepted(situation: Situation, values: Dict[str, str]) -> bool:
+def is_accepted(situation: Situation, values: dict[str, str]) -> bool:
     request = candidates.parse_request(with_values(situation.settings, values))
     facts, data = situation.facts, situation.data
     gpus = facts.base.served_gpus
     return bool(adopt_driver(facts, request, gpus, data) or candidates.find_candidates(facts, request, gpus, data))
 
 
-def with_values(settings: Settings, values: Dict[str, str]) -> Settings:
+def with_values(settings: Settings, values: dict[str, str]) -> Settings:
     empty = {name: [] if name.endswith("packages") else "" for name in dropped(settings, list(values))}
     return settings._replace(**values, **empty)  # type: ignore[arg-type]
 
 
-def dropped(settings: Settings, changed: Sequence[str]) -> List[str]:
+def dropped(settings: Settings, changed: Sequence[str]) -> list[str]:
     """Return the variables that have to be left out when others are changed."""
     version, packages, file = EXACT
     names = [packages] + ([version, file] if BRANCH in changed else []) + ([file] if SOURCE in changed else [])
     return [name for name in EXACT if name in names and getattr(settings, name)]
 
 
-def format_changes(values: Dict[str, List[str]], without: Sequence[str]) -> str:
+def format_changes(values: dict[str, list[str]], without: Sequence[str]) -> str:
     """Return changes of variables in words: set A to 1, 2 or 3 and B to 4, and leave C out."""
     parts = ["%s to %s" % (name, " or ".join(filter(None, split_last(listed)))) for name, listed in values.items()]
     left_out = ", and leave %s out" % " and ".join(without) if without else ""
     return "set %s%s" % (" and ".join(parts), left_out)
 
 
-def split_last(values: Sequence[str]) -> Tuple[str, Optional[str]]:
+def split_last(values: Sequence[str]) -> tuple[str, str | None]:
     """Return the values but the last one as a list, and the last one; None where there is only one."""
     return (", ".join(values[:-1]), values[-1]) if len(values) > 1 else (values[0], None)

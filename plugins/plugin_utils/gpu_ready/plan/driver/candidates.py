@@ -1,7 +1,7 @@
 """Which drivers a host can have: first by its GPUs, then by the request and by what the sources carry."""
 
 import re
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts, GpuFacts
@@ -21,14 +21,14 @@ FILE_VERSION = r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$"
 class DriverRequest(NamedTuple):
     """What the operator requests of the driver; None where gpu-ready chooses."""
 
-    source: Optional[str]
-    branch: Optional[int]
-    version: Optional[str]
-    flavour: Optional[str]
+    source: str | None
+    branch: int | None
+    version: str | None
+    flavour: str | None
     profile: str
-    modules: Optional[str] = None
+    modules: str | None = None
     replace: bool = False
-    packages: Dict[str, str] = {}
+    packages: dict[str, str] = {}
 
 
 class Candidate(NamedTuple):
@@ -58,17 +58,17 @@ def parse_request(settings: Settings) -> DriverRequest:
     )
 
 
-def _given(value: str) -> Optional[str]:
+def _given(value: str) -> str | None:
     return None if value in ("", "auto") else value
 
 
-def version_of_file(name: Optional[str]) -> Optional[str]:
+def version_of_file(name: str | None) -> str | None:
     """Return the driver version in the name of an installer (NVIDIA-Linux-x86_64-580.95.05.run)."""
     match = re.search(FILE_VERSION, name or "")
     return match.group(1) if match else None
 
 
-def pairs_of_gpu(device: str) -> FrozenSet[Pair]:
+def pairs_of_gpu(device: str) -> frozenset[Pair]:
     """Return every (branch, flavour) that drives a device id.
 
     One that the catalog does not have is newer than it, or a chip before Turing of which no branch is known.
@@ -87,7 +87,7 @@ def pairs_of_gpu(device: str) -> FrozenSet[Pair]:
     )
 
 
-def requested_pairs(device: str, request: DriverRequest) -> FrozenSet[Pair]:
+def requested_pairs(device: str, request: DriverRequest) -> frozenset[Pair]:
     """Like :func:`pairs_of_gpu`, but accepts a requested branch for a device that the catalog does not list."""
     if catalog.gpu(device) is None and request.branch is not None:
         known = catalog.branch(request.branch)
@@ -99,23 +99,23 @@ def requested_pairs(device: str, request: DriverRequest) -> FrozenSet[Pair]:
     return pairs_of_gpu(device)
 
 
-def pairs_of_host(gpus: List[GpuFacts], request: DriverRequest) -> Set[Pair]:
+def pairs_of_host(gpus: list[GpuFacts], request: DriverRequest) -> set[Pair]:
     sets = [requested_pairs(gpu.device, request) for gpu in gpus]
     return set(frozenset.intersection(*sets)) if sets else set()
 
 
-def open_is_ready(branch: int, gpus: List[GpuFacts]) -> bool:
+def open_is_ready(branch: int, gpus: list[GpuFacts]) -> bool:
     """Return True if the open module of a branch drives such gpus without a module option."""
     return branch >= OPEN_FOR_ALL or not any(is_workstation_gpu(gpu.name) for gpu in gpus)
 
 
-def lesser_flavour(choice: Candidate, possible: Set[Pair], gpus: List[GpuFacts]) -> bool:
+def lesser_flavour(choice: Candidate, possible: set[Pair], gpus: list[GpuFacts]) -> bool:
     """Return True if a choice has the proprietary module although the open one of its branch drives the GPUs."""
     open_possible = (choice.branch, OPEN) in possible and open_is_ready(choice.branch, gpus)
     return choice.flavour == PROPRIETARY and open_possible
 
 
-def installed_pair(facts: Facts) -> Optional[Pair]:
+def installed_pair(facts: Facts) -> Pair | None:
     disk = facts.driver.on_disk
     if not disk or not disk.version or not disk.flavour:
         return None
@@ -127,7 +127,7 @@ def is_workstation_gpu(name: str) -> bool:
     return any(word in name.upper() for word in ("GEFORCE", "QUADRO", "TITAN", "RTX"))
 
 
-def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> List[str]:
+def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> list[str]:
     """Return the sources to try: the requested one, else that of the installed driver, then those of `auto`.
 
     A driver from a source that `auto` does not use (an installer) does not count where it may be replaced.
@@ -142,7 +142,7 @@ def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> Li
     return [origin] + [name for name in found if name != origin]
 
 
-def find_candidates(facts: Facts, request: DriverRequest, gpus: List[GpuFacts], data: Distribution) -> List[Candidate]:
+def find_candidates(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], data: Distribution) -> list[Candidate]:
     recorded = recorded_candidate(request, data)
     if recorded:
         exists = has_flavour(recorded.branch, recorded.flavour)
@@ -198,7 +198,7 @@ def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
     return catalog.has_ended(candidate.branch) and candidate.source != facts.driver.origin
 
 
-def recorded_candidate(request: DriverRequest, data: Distribution) -> Optional[Candidate]:
+def recorded_candidate(request: DriverRequest, data: Distribution) -> Candidate | None:
     """Return the driver whose exact packages are requested, None if they are not.
 
     It may have run on this host before, so the catalog need not carry its branch, and packages that are named by the
@@ -236,7 +236,7 @@ def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> 
     return above and below and flavour in known.flavours
 
 
-def matching_pairs(possible: Set[Pair], request: DriverRequest) -> Set[Pair]:
+def matching_pairs(possible: set[Pair], request: DriverRequest) -> set[Pair]:
     return {pair for pair in possible if request.branch in (None, pair[0]) and request.flavour in (None, pair[1])}
 
 
@@ -267,7 +267,7 @@ def is_versioned_by_kernel(data: Distribution, source: str, kind: str) -> bool:
     )
 
 
-def with_fabricmanager(facts: Facts, data: Distribution, source: str, pairs: Set[Pair]) -> Set[Pair]:
+def with_fabricmanager(facts: Facts, data: Distribution, source: str, pairs: set[Pair]) -> set[Pair]:
     """Return those pairs whose source carries the fabric manager, on a host with NVSwitches."""
     return {pair for pair in pairs if can_manage_switches(facts, data, source, pair[0])}
 
@@ -289,7 +289,7 @@ def is_installed(facts: Facts, data: Distribution, candidate: Candidate) -> bool
     return candidate.kind in installed_kinds(facts, data, candidate)
 
 
-def installed_kinds(facts: Facts, data: Distribution, candidate: Candidate) -> List[str]:
+def installed_kinds(facts: Facts, data: Distribution, candidate: Candidate) -> list[str]:
     """Return the kinds of kernel module that the installed packages are of; all kinds where that is unclear."""
     kinds = driver_sources.module_kinds(data, candidate.source)
     packages = facts.packages.installed
@@ -319,7 +319,7 @@ def is_trusted(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
     return bool(boot.enrolled)
 
 
-def prefer(pairs: Set[Pair], facts: Facts, source: str, gpus: List[GpuFacts]) -> Pair:
+def prefer(pairs: set[Pair], facts: Facts, source: str, gpus: list[GpuFacts]) -> Pair:
     """Return the installed pair or its branch, else the maintained branch with the longest support, open if possible.
 
     A source may have the open module of its newest branch only (ELRepo). GPUs that need it then get that branch.

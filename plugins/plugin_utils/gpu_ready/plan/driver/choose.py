@@ -1,7 +1,5 @@
 """Which NVIDIA driver a host gets: first its last possible branch, then the flavour, then a source that carries it."""
 
-from typing import Dict, List, Optional
-
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog import driver_sources
@@ -49,11 +47,11 @@ def complete(
     settings: Settings,
     request: DriverRequest,
     driver: DriverChoice,
-    picked: Optional[Candidate],
+    picked: Candidate | None,
     data: Distribution,
-    warnings: List[Notice],
+    warnings: list[Notice],
 ) -> Decision[DriverChoice]:
-    refusals: List[Refusal] = []
+    refusals: list[Refusal] = []
     if not driver.satisfied:
         from .install_refusals import install_refusals
 
@@ -124,9 +122,7 @@ def choose(
     return driver._replace(why=explain_choice(facts, request, driver))
 
 
-def exact_names(
-    exact: Optional[Dict[str, str]], picked: Candidate, data: Distribution, facts: Facts
-) -> Optional[List[str]]:
+def exact_names(exact: dict[str, str] | None, picked: Candidate, data: Distribution, facts: Facts) -> list[str] | None:
     """Return the packages that stand for an exactly requested driver; the others are their dependencies.
 
     These are the packages that the catalog names for the branch, and a module package for a kernel that is newer than
@@ -143,7 +139,7 @@ def exact_names(
     return sorted(of_kernel | {name for names in sets for name in names if name in exact}) or sorted(exact)
 
 
-def installer(settings: Settings, version: Optional[str], branch: Optional[int], entry: DriverSource) -> InstallerFile:
+def installer(settings: Settings, version: str | None, branch: int | None, entry: DriverSource) -> InstallerFile:
     """Return the operator's installer, else NVIDIA's newest of the branch.
 
     Without nvidia_driver_version, the version only names the file: an installed driver of the branch stays.
@@ -158,7 +154,7 @@ def installer(settings: Settings, version: Optional[str], branch: Optional[int],
     return InstallerFile(version, url, checksum, "" if checksum else url + ".sha256sum")
 
 
-def earlier_installer(facts: Facts, settings: Settings, version: str) -> Optional[InstallerFile]:
+def earlier_installer(facts: Facts, settings: Settings, version: str) -> InstallerFile | None:
     """Return the installer of another version, such as the installed one; None if there is none.
 
     If the operator gave a file, the other one is expected beside it, with its own version in its name. Else it is
@@ -174,7 +170,7 @@ def earlier_installer(facts: Facts, settings: Settings, version: str) -> Optiona
     return installer(without_file, version, None, entry) if entry else None
 
 
-def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str, request: DriverRequest) -> List[str]:
+def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str, request: DriverRequest) -> list[str]:
     """Return the packages that the source's own detector may name for the GPUs of this host, by our catalog.
 
     A detector checks one GPU at a time and names what serves it best, whatever branch is requested.
@@ -193,7 +189,7 @@ def detectable_packages(facts: Facts, data: Distribution, source: str, kind: str
 
 
 def explain_choice(facts: Facts, request: DriverRequest, driver: DriverChoice) -> str:
-    names: List[str] = []
+    names: list[str] = []
     for gpu in facts.base.served_gpus:
         if gpu.name not in names:
             names.append(gpu.name)

@@ -1,7 +1,5 @@
 """Refusals to install the chosen driver: each names the GPU or the variable, the cause and the remedy."""
 
-from typing import List, Optional
-
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts, GpuFacts
 from ...catalog import driver_packages, driver_sources
@@ -42,8 +40,8 @@ SIGNATURES_REQUIRED = {
 
 
 def install_refusals(
-    facts: Facts, settings: Settings, driver: DriverChoice, picked: Optional[Candidate], data: Distribution
-) -> List[Refusal]:
+    facts: Facts, settings: Settings, driver: DriverChoice, picked: Candidate | None, data: Distribution
+) -> list[Refusal]:
     managed = managed_host(facts.base.managed_by, settings.nvidia_driver_replace_foreign)
     if managed:
         return [managed]
@@ -67,8 +65,8 @@ def install_refusals(
     return refusals + disk_full(facts)
 
 
-def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
-    build: List[str] = list(data.get("build_repositories") or []) if driver.kind == driver_sources.DKMS else []
+def needed_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> list[RepositoryRequest]:
+    build: list[str] = list(data.get("build_repositories") or []) if driver.kind == driver_sources.DKMS else []
     return driver_repositories(settings, driver, data) + [repository.parameters(name, settings) for name in build]
 
 
@@ -178,7 +176,7 @@ def secure_boot_unsigned(situation: Situation, candidate: Candidate) -> Refusal:
     )
 
 
-def disk_full(facts: Facts) -> List[Refusal]:
+def disk_full(facts: Facts) -> list[Refusal]:
     free = [(path, facts.base.disk.get(path)) for path in ("/usr", "/var")]
     return [
         Refusal(

@@ -1,6 +1,6 @@
 """Parameters of the steps of the roles kernel_headers and nvidia_driver."""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.verify.expectation import DriverTarget
 from ..model import PackageTarget
@@ -9,8 +9,8 @@ from ..model import PackageTarget
 class HeadersParams(NamedTuple):
     """Packages that a module build needs; ``optional`` ones are installed where a repository has them."""
 
-    packages: List[str]
-    optional: List[str]
+    packages: list[str]
+    optional: list[str]
     kernel: str
 
 
@@ -25,7 +25,7 @@ class ModprobeParams(NamedTuple):
 
     path: str
     content: str
-    rebuild: Optional[List[str]] = None
+    rebuild: list[str] | None = None
 
 
 class DriverInstallParams(NamedTuple):
@@ -34,43 +34,43 @@ class DriverInstallParams(NamedTuple):
     ``runfile``: uninstaller to run before. ``rebuild``: the kernel to build the module for.
     """
 
-    packages: List[PackageTarget]
-    pin_packages: List[str]
-    pin_remove: List[str]
-    streams: Dict[str, str]
-    remove: List[str]
-    allow_remove: List[str]
-    unhold: List[str]
-    runfile: Optional[str]
-    rebuild: Optional[NextKernelParams]
+    packages: list[PackageTarget]
+    pin_packages: list[str]
+    pin_remove: list[str]
+    streams: dict[str, str]
+    remove: list[str]
+    allow_remove: list[str]
+    unhold: list[str]
+    runfile: str | None
+    rebuild: NextKernelParams | None
     expect: DriverTarget
 
 
 class DetectParams(NamedTuple):
     """The detector's package, the packages of which it must name one, and the GPUs for messages."""
 
-    packages: List[str]
-    expect: List[str]
-    gpus: List[str]
+    packages: list[str]
+    expect: list[str]
+    gpus: list[str]
 
 
 class RemovePackagesParams(NamedTuple):
     """Packages to remove, and the ones among them whose hold is released first."""
 
-    packages: List[str]
-    unhold: List[str]
+    packages: list[str]
+    unhold: list[str]
 
 
 class RunfileParams(NamedTuple):
     """NVIDIA's installer. ``source`` is a URL or a path on the control node; ``uninstall`` a path on the host."""
 
-    version: Optional[str]
+    version: str | None
     source: str
     sha256: str
     sha256_url: str
     flavour: str
-    kernels: List[str]
-    uninstall: Optional[str]
+    kernels: list[str]
+    uninstall: str | None
 
 
 class ActivateParams(NamedTuple):
@@ -81,9 +81,9 @@ class ActivateParams(NamedTuple):
     """
 
     action: str
-    modules: List[str]
-    fallback: Optional[str]
-    later: List[str]
+    modules: list[str]
+    fallback: str | None
+    later: list[str]
     why: str
     force: bool = False
     kubelet: str = ""
@@ -92,17 +92,17 @@ class ActivateParams(NamedTuple):
 class HoldParams(NamedTuple):
     """Packages to hold, and the packages of the tools that the package manager needs for it."""
 
-    packages: List[str]
-    tools: List[str]
+    packages: list[str]
+    tools: list[str]
 
 
 class UmadParams(NamedTuple):
     """Modules to load now and at each boot: their file of modules-load.d, and packages that may contain them."""
 
-    modules: List[str]
+    modules: list[str]
     path: str
     content: str
-    packages: List[str]
+    packages: list[str]
 
 
 class ServiceParams(NamedTuple):
@@ -111,8 +111,8 @@ class ServiceParams(NamedTuple):
     ``remove``: the same service under the name that another branch gives it.
     """
 
-    packages: List[PackageTarget]
-    hold: List[str]
+    packages: list[PackageTarget]
+    hold: list[str]
     service: str
     start: bool = True
-    remove: List[str] = []
+    remove: list[str] = []

@@ -1,7 +1,5 @@
 """Refusals where no source has a driver that fits: each names the GPU or the variable, the cause and the remedy."""
 
-from typing import Dict, List, Set
-
 from .....module_utils.gpu_ready.facts.model import Facts, GpuFacts
 from ...catalog import driver_sources
 from ...catalog import model as catalog
@@ -55,7 +53,7 @@ def legacy_branches(situation: Situation) -> str:
     return ""
 
 
-def no_common_driver(gpus: List[GpuFacts], request: DriverRequest, situation: Situation) -> Refusal:
+def no_common_driver(gpus: list[GpuFacts], request: DriverRequest, situation: Situation) -> Refusal:
     """Refuse a host with a GPU that no driver of the catalog drives, or with GPUs that no single driver drives."""
     undriven = [gpu for gpu in gpus if not requested_pairs(gpu.device, request)]
     if undriven and catalog.gpu(undriven[0].device) is None:
@@ -67,7 +65,7 @@ def no_common_driver(gpus: List[GpuFacts], request: DriverRequest, situation: Si
             "%s takes %s: no driver branch of the catalog drives it" % (gpu_label(gpu), supported_drivers(gpu.device)),
             "take the card out, or set nvidia_driver_source to none and look after its driver yourself",
         )
-    kinds: Dict[str, GpuFacts] = {}
+    kinds: dict[str, GpuFacts] = {}
     for gpu in gpus:
         kinds.setdefault(gpu.device, gpu)
     # Two GPUs that exclude each other explain more than the whole list.
@@ -87,10 +85,10 @@ def explain_no_candidate(
     facts: Facts,
     settings: Settings,
     request: DriverRequest,
-    gpus: List[GpuFacts],
+    gpus: list[GpuFacts],
     data: Distribution,
-    possible: Set[Pair],
-) -> List[Refusal]:
+    possible: set[Pair],
+) -> list[Refusal]:
     """Return why no source has a driver that drives all GPUs and fits the request."""
     situation = Situation(facts, settings, data)
     if recorded_candidate(request, data):
@@ -107,8 +105,8 @@ def explain_no_candidate(
 
 
 def branch_refusals(
-    request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair], situation: Situation
-) -> List[Refusal]:
+    request: DriverRequest, gpus: list[GpuFacts], possible: set[Pair], situation: Situation
+) -> list[Refusal]:
     if request.branch is None or request.branch in {branch for branch, _ in possible}:
         return []
     numbers = [branch.number for branch in catalog.branches()]
@@ -136,8 +134,8 @@ def branch_refusals(
 
 
 def flavour_refusals(
-    request: DriverRequest, gpus: List[GpuFacts], possible: Set[Pair], situation: Situation
-) -> List[Refusal]:
+    request: DriverRequest, gpus: list[GpuFacts], possible: set[Pair], situation: Situation
+) -> list[Refusal]:
     if request.flavour is None:
         return []
     others = sorted({flavour for branch, flavour in possible if request.branch in (None, branch)} - {request.flavour})
@@ -154,7 +152,7 @@ def flavour_refusals(
     return [Refusal("flavour_impossible", "nvidia_driver_flavour %s: %s" % (request.flavour, cause), remedy)]
 
 
-def flavour_refusals_of_named(request: DriverRequest, gpus: List[GpuFacts], situation: Situation) -> List[Refusal]:
+def flavour_refusals_of_named(request: DriverRequest, gpus: list[GpuFacts], situation: Situation) -> list[Refusal]:
     """Refuse a completely named driver whose branch is within the limits of the GPUs, but not its flavour."""
     flavour, branch = request.flavour or "", request.branch or 0
     if not all(any(drives(gpu, branch, one, request) for one in FLAVOURS) for gpu in gpus):
@@ -172,7 +170,7 @@ def flavour_refusals_of_named(request: DriverRequest, gpus: List[GpuFacts], situ
     ]
 
 
-def source_refusals(request: DriverRequest, requested: Set[Pair], situation: Situation) -> List[Refusal]:
+def source_refusals(request: DriverRequest, requested: set[Pair], situation: Situation) -> list[Refusal]:
     facts, data = situation.facts, situation.data
     pretty = data["pretty"]
     known = driver_sources.source_names(data)

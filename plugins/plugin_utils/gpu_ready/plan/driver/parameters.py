@@ -6,7 +6,7 @@ the kernel keeps the last value (kernel/params.c: parse_args). So our file has a
 """
 
 import re
-from typing import Dict, List, NamedTuple
+from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.nearest import nearest
 from .....module_utils.gpu_ready.driver.module_parameters import is_same, to_number
@@ -32,14 +32,14 @@ class Assignment(NamedTuple):
     line: int
 
 
-def requested(settings: Settings) -> Dict[str, str]:
+def requested(settings: Settings) -> dict[str, str]:
     """Return the requested values by names without NVreg_, as the module takes them."""
     given = settings.nvidia_driver_module_parameters.items()
     values = {name: str(int(value) if isinstance(value, bool) else value) for name, value in given}
     return dict(sorted((re.sub("^NVreg_", "", name), value) for name, value in values.items()))
 
 
-def assignments(text: str) -> List[Assignment]:
+def assignments(text: str) -> list[Assignment]:
     return [
         Assignment(name, value.strip('"'), text.count("\n", 0, line.start()) + 1)
         for line in re.finditer(LINE, text)
@@ -47,7 +47,7 @@ def assignments(text: str) -> List[Assignment]:
     ]
 
 
-def file_content(facts: Facts, desired: Dict[str, str]) -> str:
+def file_content(facts: Facts, desired: dict[str, str]) -> str:
     """Return our file of modprobe.d, "" for none.
 
     It names the module also as Debian does: its archive renames the file, and its `install nvidia` runs modprobe for
@@ -59,7 +59,7 @@ def file_content(facts: Facts, desired: Dict[str, str]) -> str:
     return "".join(["# Written by gpu-ready: nvidia_driver_module_parameters\n"] + lines) if desired else ""
 
 
-def parameter_steps(facts: Facts, settings: Settings, data: Distribution) -> List[Step]:
+def parameter_steps(facts: Facts, settings: Settings, data: Distribution) -> list[Step]:
     desired = requested(settings)
     before, after = facts.driver.options.get(PATH, ""), file_content(facts, desired)
     if before == after:
@@ -71,7 +71,7 @@ def parameter_steps(facts: Facts, settings: Settings, data: Distribution) -> Lis
     return [Step("nvidia_driver.parameters", reason, params=params, diff=[FileDiff(PATH, before, after)])]
 
 
-def outdated(facts: Facts, desired: Dict[str, str]) -> List[str]:
+def outdated(facts: Facts, desired: dict[str, str]) -> list[str]:
     """Return in what the loaded module differs from the request, for messages.
 
     The driver shows all numbers and some strings. Whether it has another string is known by our file alone.
@@ -90,7 +90,7 @@ def outdated(facts: Facts, desired: Dict[str, str]) -> List[str]:
     ]
 
 
-def parameter_refusals(facts: Facts, settings: Settings, driver: DriverChoice) -> List[Refusal]:
+def parameter_refusals(facts: Facts, settings: Settings, driver: DriverChoice) -> list[Refusal]:
     desired = requested(settings)
     found = [
         Refusal(

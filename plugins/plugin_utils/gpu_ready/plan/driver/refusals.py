@@ -1,7 +1,5 @@
 """Warnings about the driver, and refusals of hosts that get none: each names the cause and the remedy."""
 
-from typing import List, Optional, Tuple
-
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts, GpuFacts
 from ...catalog import driver_packages, driver_sources
@@ -67,7 +65,7 @@ def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
     )
 
 
-def treat_as_warnings(facts: Facts, treat_as: str) -> List[Notice]:
+def treat_as_warnings(facts: Facts, treat_as: str) -> list[Notice]:
     """Warn of gpu_ready_treat_as where it is used, and where it is not because the catalog has the system."""
     known, used = os_family.resolve(facts.base.os), facts.base.distro
     if not treat_as or used is None or known == treat_as:
@@ -110,7 +108,7 @@ def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: str) -> 
     )
 
 
-def driver_missing(facts: Facts) -> List[Refusal]:
+def driver_missing(facts: Facts) -> list[Refusal]:
     if facts.driver.on_disk or facts.driver.loaded:
         return []
     return [
@@ -137,7 +135,7 @@ def supported_drivers(device: str) -> str:
     return "%s, %s module" % (span, " or ".join(flavours))
 
 
-def unknown_warnings(gpus: List[GpuFacts]) -> List[Notice]:
+def unknown_warnings(gpus: list[GpuFacts]) -> list[Notice]:
     return [
         Notice(
             "gpu_unknown",
@@ -150,7 +148,7 @@ def unknown_warnings(gpus: List[GpuFacts]) -> List[Notice]:
     ]
 
 
-def unverified_warnings(driver: DriverChoice, gpus: List[GpuFacts], data: Distribution) -> List[Notice]:
+def unverified_warnings(driver: DriverChoice, gpus: list[GpuFacts], data: Distribution) -> list[Notice]:
     """Warn of facts behind a driver to install that no public source confirms: its branch, the GPU."""
     found = []
     if driver_sources.is_unverified(data, driver.source, "branches", driver.branch):
@@ -167,7 +165,7 @@ def unverified_warnings(driver: DriverChoice, gpus: List[GpuFacts], data: Distri
     return found
 
 
-def branch_warnings(facts: Facts, driver: DriverChoice, request: DriverRequest, data: Distribution) -> List[Notice]:
+def branch_warnings(facts: Facts, driver: DriverChoice, request: DriverRequest, data: Distribution) -> list[Notice]:
     """Warn of a branch that NVIDIA no longer maintains, and name the sources of this system that have another one."""
     branch = catalog.branch(driver.branch or 0)
     if branch is None or not catalog.has_ended(branch.number):
@@ -192,7 +190,7 @@ def branch_warnings(facts: Facts, driver: DriverChoice, request: DriverRequest, 
     return [Notice("branch_ended", message, remedy)]
 
 
-def adoption_warnings(facts: Facts, driver: DriverChoice, hold: bool) -> List[Notice]:
+def adoption_warnings(facts: Facts, driver: DriverChoice, hold: bool) -> list[Notice]:
     """Warn of what an adopted driver does not outlive: an unattended upgrade where nobody holds it, another kernel."""
     state = facts.driver
     if not driver.satisfied or state.on_disk is None or facts.base.managed_by:
@@ -220,7 +218,7 @@ def adoption_warnings(facts: Facts, driver: DriverChoice, hold: bool) -> List[No
     ]
 
 
-def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
+def next_boot_warnings(facts: Facts, names: list[str]) -> list[Notice]:
     """Warn of a kernel that boots next and has no module; ``names``: packages with a module for it.
 
     They are not installed automatically: they may need a newer driver than the held one.
@@ -248,7 +246,7 @@ def next_boot_warnings(facts: Facts, names: List[str]) -> List[Notice]:
     ]
 
 
-def find_other_builds(facts: Facts, kernels: List[str], data: Distribution) -> Tuple[List[Refusal], List[Notice]]:
+def find_other_builds(facts: Facts, kernels: list[str], data: Distribution) -> tuple[list[Refusal], list[Notice]]:
     """Refuse headers of ``kernels`` whose installation fails because of a DKMS module of others, or warn that it may.
 
     The packages of headers of Debian and Ubuntu run DKMS, which builds all modules of the host. Since dkms 3 a build
@@ -285,7 +283,7 @@ def find_other_builds(facts: Facts, kernels: List[str], data: Distribution) -> T
     return refusals, warnings
 
 
-def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: List[str]) -> List[Notice]:
+def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: list[str]) -> list[Notice]:
     """Warn that a kernel update by apt will have no module; ``series``: the kernels that updates install.
 
     Ubuntu's metapackage linux-modules-nvidia-BRANCH-server-generic installs the modules of the next kernel. They are of
@@ -318,7 +316,7 @@ def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: List[str]
     return []
 
 
-def managed_host(kind: Optional[str], replace: bool = False, always: bool = False) -> Optional[Refusal]:
+def managed_host(kind: str | None, replace: bool = False, always: bool = False) -> Refusal | None:
     """Refuse to change the driver of a host where somebody else has it; ``always``: only where nothing can be done."""
     row = catalog.managed_hosts().get(kind or "")
     if row is None or (always and row["refuse"] != "always") or (replace and row.get("may_replace")):

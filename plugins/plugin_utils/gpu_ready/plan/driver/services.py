@@ -7,7 +7,6 @@ which nodes these are, so its service starts where their file exists.
 """
 
 import re
-from typing import List, Optional
 
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import FABRIC_MODULES, Facts, ModuleFacts
@@ -60,7 +59,7 @@ def plan_services(facts: Facts, settings: Settings, choices: Choices) -> Decisio
     return Decision(ServicesChoice(persistence=mode, **names), steps, warnings=warnings)
 
 
-def step_packages(steps: List[Step]) -> List[str]:
+def step_packages(steps: list[Step]) -> list[str]:
     return [one.name for step in steps if isinstance(step.params, ServiceParams) for one in step.params.packages]
 
 
@@ -87,7 +86,7 @@ def companion_not_offered(facts: Facts, name: str) -> Notice:
     )
 
 
-def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
+def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> list[Step]:
     """Return the step that loads mlx5_ib and ib_umad, now and at each boot, on a host with NVLink 5 switches.
 
     The fabric manager's unit runs `nvidia-fabricmanager-start.sh --mode precheck`, which ends with 'Kernel module
@@ -108,7 +107,7 @@ def umad_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[S
     return [Step("nvidia_driver.umad", reason, params=params, diff=[FileDiff(UMAD_PATH, "", UMAD_CONTENT)])]
 
 
-def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
+def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> list[Step]:
     switches = facts.base.nvswitches
     name = fabricmanager_name(facts, driver, data) if switches else None
     if name is None:
@@ -128,7 +127,7 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
     return [Step("nvidia_driver.fabricmanager", reason, params=params)]
 
 
-def fabricmanager_name(facts: Facts, driver: DriverChoice, data: Distribution) -> Optional[str]:
+def fabricmanager_name(facts: Facts, driver: DriverChoice, data: Distribution) -> str | None:
     """Return the package of the fabric manager: beside an adopted driver the installed one, else its source's."""
     installed = installed_fabricmanager(facts) if driver.satisfied else None
     if installed and fits_driver(facts, driver, installed):
@@ -136,7 +135,7 @@ def fabricmanager_name(facts: Facts, driver: DriverChoice, data: Distribution) -
     return driver_sources.fabricmanager_package(data, driver.source, driver.branch or 0)
 
 
-def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> List[Step]:
+def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: bool) -> list[Step]:
     """Return the step that keeps an installed IMEX at the driver's version, and installs it on a node of a domain."""
     imex = facts.driver.imex
     installed = [name for name in facts.packages.installed if IMEX_PACKAGE.match(name)]
@@ -156,7 +155,7 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
     return [Step("nvidia_driver.imex", reason, params=params._replace(start=imex.member))]
 
 
-def missing_imex_warnings(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Notice]:
+def missing_imex_warnings(facts: Facts, driver: DriverChoice, data: Distribution) -> list[Notice]:
     if not facts.driver.imex.member or driver_sources.companion_package(
         data, driver.source, "imex", driver.branch or 0
     ):
@@ -198,7 +197,7 @@ def persistence_left_off() -> Notice:
     )
 
 
-def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool) -> List[Step]:
+def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool) -> list[Step]:
     """Return the step that starts the persistence daemon where the driver's source has it, with persistence mode on."""
     known = facts.driver.persistence
     if not name or must_wait(facts, driver, name):
@@ -233,7 +232,7 @@ def service_params(facts: Facts, driver: DriverChoice, name: str, service: str, 
     return ServiceParams([package], [name] if hold else [], service, remove=sorted(others))
 
 
-def package_version(driver: DriverChoice, disk: Optional[ModuleFacts]) -> str:
+def package_version(driver: DriverChoice, disk: ModuleFacts | None) -> str:
     """Return the version to install: the driver's own where that is known in advance, else one of its branch."""
     if driver.satisfied and disk:
         return disk.version + "-*"

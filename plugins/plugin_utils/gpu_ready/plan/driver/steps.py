@@ -1,7 +1,6 @@
 """The steps to a chosen driver: headers, repositories, nouveau, the driver itself, its hold."""
 
 import re
-from typing import Dict, List, Optional, Set
 
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.base.disruptions import DRIVER_RELOAD, NONE
@@ -37,7 +36,7 @@ NOUVEAU_CONTENT = (
 )
 
 
-def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
+def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> list[Step]:
     module_steps = parameters.parameter_steps(facts, settings, data)
     if driver.extends:
         third = repository_steps(facts, settings, driver, data, []) + module_steps
@@ -64,7 +63,7 @@ def driver_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: D
     )
 
 
-def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
+def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> list[Step]:
     """Return the steps that make a module build possible: repositories, headers of the kernels, a compiler.
 
     Only the running kernel and the next one to boot get their headers: DKMS builds for each kernel that has some, which
@@ -78,7 +77,7 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
     matching = matching_packages(facts, data)
     following = missing_kernel_followers(facts)
     third = build_repositories(facts, settings, driver, data)
-    sections: List[str] = []
+    sections: list[str] = []
     if data.get("build_enable"):
         from ..dnf_repository import sections_to_enable
 
@@ -101,7 +100,7 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
     return found
 
 
-def missing_kernel_followers(facts: Facts) -> List[str]:
+def missing_kernel_followers(facts: Facts) -> list[str]:
     """Return the missing packages of Debian and Ubuntu that install the headers of each kernel that an update installs.
 
     linux-image-generic depends on the newest kernel, and linux-headers-generic on its headers.
@@ -110,20 +109,20 @@ def missing_kernel_followers(facts: Facts) -> List[str]:
     return [name for name in headers if name not in facts.packages.installed]
 
 
-def kernel_series(facts: Facts) -> List[str]:
+def kernel_series(facts: Facts) -> list[str]:
     """Return the series of kernels that updates install (generic, aws, amd64); [] where the kernel stays."""
     found = map(KERNEL_METAPACKAGE.match, sorted(facts.packages.installed))
     return [match.group(1) for match in found if match]
 
 
-def kernels_without_headers(facts: Facts) -> List[str]:
+def kernels_without_headers(facts: Facts) -> list[str]:
     """Return the running kernel and the next one, if their headers are missing and a module can be built for them."""
     kernel = facts.base.kernel
     names = [kernel.running] + [name for name in (kernel.next_boot,) if name != kernel.running]
     return [name for name in names if not kernel.headers.get(name) and not catalog.is_realtime(name)]
 
 
-def next_kernel_steps(facts: Facts) -> List[Step]:
+def next_kernel_steps(facts: Facts) -> list[Step]:
     """Return the step that builds the module for the kernel that boots next, if it was installed without headers.
 
     DKMS builds by itself when a kernel is installed with its headers. The headers of one kernel, which the driver was
@@ -139,7 +138,7 @@ def next_kernel_steps(facts: Facts) -> List[Step]:
     return [Step("nvidia_driver.next_kernel", reason, params=NextKernelParams(kernel))]
 
 
-def headers_packages(data: Distribution, kernel: str, installed: Dict[str, str]) -> List[str]:
+def headers_packages(data: Distribution, kernel: str, installed: dict[str, str]) -> list[str]:
     """Return the packages with the headers of a kernel; some kernels have other names (UEK, debug).
 
     ``{release}`` is the kernel's name without its kind: 5.14.0-427.el9.x86_64+debug is of
@@ -152,7 +151,7 @@ def headers_packages(data: Distribution, kernel: str, installed: Dict[str, str])
     return [pattern.format(kernel=kernel, release=kernel.rpartition("+")[0] or kernel) for pattern in patterns]
 
 
-def package_of_kernel(names: List[str], kernel: str, installed: Dict[str, str]) -> str:
+def package_of_kernel(names: list[str], kernel: str, installed: dict[str, str]) -> str:
     """Return the package that a kernel is from: an installed one, preferably of its series (6.1)."""
     version_of = {name: installed.get(name + "-core") or installed.get(name) for name in names}
     found = [name for name in names if version_of[name]]
@@ -160,7 +159,7 @@ def package_of_kernel(names: List[str], kernel: str, installed: Dict[str, str]) 
     return (series or found or names)[0]
 
 
-def matching_packages(facts: Facts, data: Distribution) -> List[str]:
+def matching_packages(facts: Facts, data: Distribution) -> list[str]:
     """Return the packages with which DKMS, when it is installed, does not require a newer kernel than is installed."""
     installed = facts.packages.installed
     rules = {} if "dkms" in installed else data.get("matched") or {}
@@ -170,7 +169,7 @@ def matching_packages(facts: Facts, data: Distribution) -> List[str]:
     return [name for name in names if re.sub(r"-\d.*", "", name) not in installed]
 
 
-def missing_build_tools(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+def missing_build_tools(facts: Facts, driver: DriverChoice, data: Distribution) -> list[str]:
     listed = list(data.get("build_tools") or [])
     if not facts.base.compiler:
         return listed
@@ -180,7 +179,7 @@ def missing_build_tools(facts: Facts, driver: DriverChoice, data: Distribution) 
 
 def build_repositories(
     facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution
-) -> List[RepositoryRequest]:
+) -> list[RepositoryRequest]:
     """Return the missing repositories of a module build; archives of ended releases only if that is allowed."""
     if driver.kind != DKMS:
         return []
@@ -191,8 +190,8 @@ def build_repositories(
 
 
 def repository_steps(
-    facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution, added: List[str]
-) -> List[Step]:
+    facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution, added: list[str]
+) -> list[Step]:
     """Return the step that adds the source of the driver packages; ``added``: repositories that earlier steps add."""
     components = driver_sources.source_entry(data, driver.source, driver.kind or DKMS).get("components") or []
     if components:
@@ -212,7 +211,7 @@ def repository_steps(
     return [Step("nvidia_driver.repository", reason, params=params)]
 
 
-def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> List[RepositoryRequest]:
+def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribution) -> list[RepositoryRequest]:
     """Return the repositories that the chosen driver comes from, and those with what it depends on."""
     entry = driver_sources.source_entry(data, driver.source, driver.kind or DKMS)
     names = [entry["repository"]] if entry.get("repository") else []
@@ -221,7 +220,7 @@ def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribu
     return [repository.parameters(name, settings, behind) for name in names]
 
 
-def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
+def nouveau_steps(facts: Facts, data: Distribution) -> list[Step]:
     nouveau = facts.base.nouveau
     if nouveau.blacklisted:
         return []
@@ -240,7 +239,7 @@ def nouveau_steps(facts: Facts, data: Distribution) -> List[Step]:
     ]
 
 
-def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> List[Step]:
+def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> list[Step]:
     state = facts.driver
     if driver.extends:
         return [extension_step(facts, driver)]
@@ -295,7 +294,7 @@ def extension_step(facts: Facts, driver: DriverChoice) -> Step:
     return Step("nvidia_driver.install", "%s is missing beside driver %s" % (parts, disk.version), params=params)
 
 
-def installed_parts(facts: Facts) -> List[str]:
+def installed_parts(facts: Facts) -> list[str]:
     """Return the packages of the installed driver to hold: all but those for one kernel, which are removed with it."""
     kernels = [*facts.base.kernel.installed, facts.base.kernel.running]
     return sorted(
@@ -305,7 +304,7 @@ def installed_parts(facts: Facts) -> List[str]:
     )
 
 
-def installed_fabricmanager(facts: Facts) -> Optional[str]:
+def installed_fabricmanager(facts: Facts) -> str | None:
     return next((name for name in sorted(facts.packages.installed) if FABRICMANAGER_PACKAGE.match(name)), None)
 
 
@@ -319,13 +318,13 @@ def has_fabricmanager(facts: Facts, data: Distribution, origin: str, branch: int
     return bool(installed or driver_sources.fabricmanager_package(data, origin, branch))
 
 
-def packages_for_next_boot(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+def packages_for_next_boot(facts: Facts, driver: DriverChoice, data: Distribution) -> list[str]:
     """Return the packages for the kernel that boots next, where each kernel has module packages of its own."""
     names = packages_of(driver, data, facts.base.kernel.next_boot)
     return [name for name in names if name not in driver.packages and name not in (driver.exact or {})]
 
 
-def packages_of(driver: DriverChoice, data: Distribution, kernel: str) -> List[str]:
+def packages_of(driver: DriverChoice, data: Distribution, kernel: str) -> list[str]:
     return driver_sources.packages(
         data,
         driver.source,
@@ -337,13 +336,13 @@ def packages_of(driver: DriverChoice, data: Distribution, kernel: str) -> List[s
     )
 
 
-def installed_pins(facts: Facts, data: Distribution) -> List[str]:
+def installed_pins(facts: Facts, data: Distribution) -> list[str]:
     """Return the installed packages that pin a version or branch of the driver. They exclude the packages of others."""
     starts = [entry["pinning"].split("{")[0] for entry in data["driver_sources"].values() if entry.get("pinning")]
     return sorted(name for name in facts.packages.installed if name.startswith(tuple(starts)))
 
 
-def package_version(name: str, driver: DriverChoice, data: Distribution) -> Optional[str]:
+def package_version(name: str, driver: DriverChoice, data: Distribution) -> str | None:
     """Return the version that a package must have, None for any.
 
     A pin or a module stream decides what is installed, but only a version also changes what is installed already. A
@@ -358,7 +357,7 @@ def package_version(name: str, driver: DriverChoice, data: Distribution) -> Opti
     return None if single or str(driver.branch) in name else "%d.*" % (driver.branch or 0)
 
 
-def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> List[Step]:
+def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> list[Step]:
     tool = entry.get("detect")
     if not tool:
         return []
@@ -367,7 +366,7 @@ def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> Lis
     return [Step("nvidia_driver.detect", "%s must agree with the catalog" % tool, params=params)]
 
 
-def runfile_steps(facts: Facts, driver: DriverChoice) -> List[Step]:
+def runfile_steps(facts: Facts, driver: DriverChoice) -> list[Step]:
     """Return the steps of NVIDIA's installer; packages of another driver are removed before."""
     state = facts.driver
     kernel = facts.base.kernel
@@ -391,7 +390,7 @@ def runfile_steps(facts: Facts, driver: DriverChoice) -> List[Step]:
     return found + [Step("nvidia_driver.runfile", install_reason(facts, driver, []), disruption, install)]
 
 
-def rebuild(facts: Facts, driver: DriverChoice) -> Optional[NextKernelParams]:
+def rebuild(facts: Facts, driver: DriverChoice) -> NextKernelParams | None:
     """Return the kernel to build the module for, where only the build is missing and all packages are installed."""
     complete = all(name in facts.driver.packages for name in driver.packages)
     if facts.driver.on_disk or not complete:
@@ -399,7 +398,7 @@ def rebuild(facts: Facts, driver: DriverChoice) -> Optional[NextKernelParams]:
     return NextKernelParams(facts.base.kernel.running)
 
 
-def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -> List[str]:
+def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -> list[str]:
     """Return the packages to remove: all packages of a foreign driver, else those of another branch, flavour or kind.
 
     Not all of them conflict by their package metadata, but two modules for one kernel, or two branches of libraries,
@@ -410,8 +409,8 @@ def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -
         return sorted(present)
     source, kernels = driver.source, facts.base.kernel.installed
     ours = (driver.kind, driver.branch, driver.flavour)
-    own: Set[str] = set(driver.packages) | set(driver.exact or {})
-    others: Set[str] = set()
+    own: set[str] = set(driver.packages) | set(driver.exact or {})
+    others: set[str] = set()
     for kind in driver_sources.module_kinds(data, source):
         for branch in driver_sources.branches(data, source, kind):
             for flavour in driver_sources.FLAVOURS:
@@ -442,7 +441,7 @@ def matches_choice(version: str, driver: DriverChoice) -> bool:
     return versions.branch(version) == driver.branch
 
 
-def install_reason(facts: Facts, driver: DriverChoice, others: List[str]) -> str:
+def install_reason(facts: Facts, driver: DriverChoice, others: list[str]) -> str:
     state = facts.driver
     disk = state.on_disk
     target = "driver %s (%s)" % (driver.version or "branch %d" % (driver.branch or 0), driver.flavour)
@@ -477,7 +476,7 @@ def is_held_by_us(facts: Facts, driver: DriverChoice) -> bool:
     )
 
 
-def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> List[Step]:
+def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Distribution) -> list[Step]:
     """Return the step that protects the driver from unattended upgrades; a change of it releases the hold before.
 
     Modules for one kernel are not held: they need exactly the driver that is held, and must be removed with their

@@ -50,16 +50,21 @@ def save():
         json.dump(state, handle)
 """
 MODULES = {
-    "gpu_node_plan": """
-from ..module_utils.gpu_ready.base import records
-from ..module_utils.gpu_ready.base.host import Host
-from ..module_utils.gpu_ready.facts.model import BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts
-from ..plugin_utils.gpu_ready.settings import variables
-from ..plugin_utils.gpu_ready.plan import compose
-from ..plugin_utils.gpu_ready.plan.model import DRIVER_RELOAD, Choices, DriverChoice, Step
-from ..plugin_utils.gpu_ready.plan.upgrade import upgrade_status
-from ..module_utils.gpu_ready.system.model import OsRelease
-from ..module_utils.gpu_ready.upgrade import journal as upgrade
+    "gpu_node_plan": f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})  # the planner, which Ansible never sends to a host
+from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.base.host import Host
+from plugins.module_utils.gpu_ready.facts.model import BaseFacts, DkmsFacts, DriverFacts, Facts, GpuFacts, KernelFacts, ModuleFacts
+from plugins.module_utils.gpu_ready.system.model import OsRelease
+from plugins.module_utils.gpu_ready.upgrade import journal as upgrade
+from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.module_utils.gpu_ready.base.disruptions import DRIVER_RELOAD
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, DriverChoice, Step
+from plugins.plugin_utils.gpu_ready.plan.upgrade import upgrade_status
+from plugins.plugin_utils.gpu_ready.settings import variables
+"""
+    + """
 requested = given["nvidia_driver_version"] or state["installed"]
 journal = upgrade.read(Host(), directory + "/upgrade.json")
 driver = DriverFacts(
@@ -133,7 +138,7 @@ module.exit_json(changed=False, journal=drain.to_json(drain.read(Host(), path)),
 """,
 }
 NAMES = {
-    "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout",
+    "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout probes",
     "gpu_lease": "state lasts living take_over age resumes",
     "gpu_upgrade_journal": "phase driver target reason rollout",
     "gpu_upgrade_stage": "todo installer target",

@@ -471,7 +471,7 @@ def files_in_memory() -> Iterator[None]:
         for old, new in ((files.write_json_file, write_own_file), (files.delete_file, delete_own_file))
         for loaded in list(sys.modules.values())
         for name in ("write_json_file", "delete_file")
-        if getattr(loaded, "__name__", "").startswith("gpu_ready") and getattr(loaded, name, None) is old
+        if getattr(loaded, "__name__", "").startswith("plugins.") and getattr(loaded, name, None) is old
     ]
     # One module runs at a time here, and the lock is a directory of the real machine.
     replaced.append((manifest_notes, "lock_manifest", nullcontext))

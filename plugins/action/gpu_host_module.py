@@ -20,7 +20,7 @@ from ansible.plugins.action.normal import ActionModule as Normal
 
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
-from ..plugin_utils.answers import accept, record_of
+from ..plugin_utils.answers import accept, check_verification, record_of
 from ..plugin_utils.connection_failures import explain_connection
 from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings, wrong_values
@@ -168,7 +168,11 @@ class ActionModule(Normal):  # type: ignore[misc]
 
     def accept(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Return what may be used of what the module printed. Raises WrongAnswer."""
-        return accept(record_of(self._task.action.rpartition(".")[2]), answer)
+        module = self._task.action.rpartition(".")[2]
+        accepted: dict[str, Any] = accept(record_of(module), answer)
+        if module == "gpu_verify" and not accepted["failed"]:
+            check_verification(accepted, bool(self._task.check_mode))
+        return accepted
 
     def module_arguments(self) -> dict[str, Any] | None:
         """Return the arguments that the host gets, None to send the task's own."""

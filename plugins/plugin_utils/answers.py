@@ -114,6 +114,20 @@ def accepted_values(record: Any, answer: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **fit_record(record, values, "", needed=not kept["failed"])}
 
 
+def check_verification(answer: dict[str, Any], check_mode: bool) -> None:
+    """Raise WrongAnswer if an accepted answer of gpu_verify calls a host verified that its own checks do not."""
+    report, row = answer["verify"], answer.get("row") or {}
+    if check_mode:
+        return
+    states = [one["ok"] for one in report["checks"]]
+    if report["ok"] is not True:
+        raise WrongAnswer("it did not fail, and does not say that the host is verified")
+    if False in states:
+        raise WrongAnswer("it calls the host verified, and one of its checks failed")
+    if True not in states or not row.get("driver_loaded"):
+        raise WrongAnswer("it calls the host verified without a check that passed and a loaded driver")
+
+
 def named(answer: dict[str, Any], record: Any) -> list[tuple[str, Any]]:
     """Return the values that a record names, with their names."""
     return [(name, answer[name]) for name in fields_of(record) if name in answer]

@@ -93,7 +93,8 @@ state["gpu"] = not (state["loses_gpu"] and not state["verified"])
 save()
 if not state["verified"]:
     module.fail_json(msg="Not verified")
-verify = {"ok": True, "checks": [], "not_run": []}
+checks = [{"name": "driver_module", "ok": True, "expected": "loaded", "found": given["digest"]}]
+verify = {"ok": True, "checks": checks, "not_run": []}
 module.exit_json(changed=True, row={"driver_loaded": given["digest"]}, verify=verify)
 """,
     "gpu_lease": """

@@ -692,3 +692,48 @@ def accept_for_ever(server: socket.socket, greeting: bytes, accepted: list[socke
             return
         connection.sendall(greeting)
         accepted.append(connection)
+
+
+PASSED = {"name": "loaded", "ok": True, "expected": "x", "found": "x"}
+FAILED = {**PASSED, "ok": False}
+SKIPPED = {**PASSED, "ok": None}
+LOADED = {"driver_loaded": "580.178.04"}
+
+
+@pytest.mark.parametrize(
+    ("ok", "checks", "row", "message"),
+    [
+        (True, [PASSED, FAILED], LOADED, "one of its checks failed"),
+        (True, [], LOADED, "without a check that passed"),
+        (True, [SKIPPED], LOADED, "without a check that passed"),
+        (True, [PASSED], {"driver_loaded": ""}, "and a loaded driver"),
+        (True, [PASSED], None, "and a loaded driver"),
+        (False, [PASSED, FAILED], LOADED, "does not say that the host is verified"),
+        (None, [PASSED], LOADED, "does not say that the host is verified"),
+    ],
+)
+def test_a_host_is_verified_by_its_checks_and_not_by_its_word(ok: object, checks: Any, row: Any, message: str) -> None:
+    answer = accept("gpu_verify", {"verify": {"ok": ok, "checks": checks, "not_run": []}, "row": row})
+    with pytest.raises(WrongAnswer, match=message):
+        answers.check_verification(answer, False)
+
+
+def test_a_verification_that_passed_and_one_of_check_mode_are_accepted() -> None:
+    for ok, checks, check_mode in ((True, [PASSED, SKIPPED], False), (None, [], True)):
+        verify = {"ok": ok, "checks": checks, "not_run": []}
+        answers.check_verification(accept("gpu_verify", {"verify": verify, "row": LOADED}), check_mode)
+
+
+@pytest.mark.host_io
+def test_a_host_that_only_says_that_it_is_verified_is_refused(tmp_path: Path) -> None:
+    """The plugin asks: mutations of the call and of the mode die here."""
+    found = {
+        "honest": {"verify": {"ok": True, "checks": [PASSED], "not_run": []}, "row": LOADED},
+        "liar": {"verify": {"ok": True, "checks": [FAILED], "not_run": []}, "row": LOADED},
+    }
+    play = tmp_path / "play.yml"
+    play.write_text("- hosts: all\n  gather_facts: false\n  tasks: [{gpu_ready.nodes.gpu_verify: {}}]\n")
+    hosts = {name: make_liar(tmp_path, name, {"gpu_verify": answer}) for name, answer in found.items()}
+    done = run_playbook(tmp_path, play, hosts, ANSIBLE_STDOUT_CALLBACK="default")
+    assert re.search(r"honest +: ok=1 .*failed=0", done.stdout) and re.search(r"liar +: ok=0 .*failed=1", done.stdout)
+    assert "it calls the host verified, and one of its checks failed" in " ".join(done.stdout.split()), done.stdout

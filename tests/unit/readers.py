@@ -5,6 +5,7 @@ import collections.abc
 import contextlib
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import re._constants as ops  # type: ignore[import-not-found]
@@ -16,12 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from plugins.module_utils import gpu_ready
+from plugins.module_utils import gpu_ready as on_hosts
 from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.plugin_utils import gpu_ready as on_the_control_node
 from tests.grid import CAMPAIGN
 
 PACKAGES = (
-    "base", "cluster", "containers", "cuda", "diagnostics", "drain", "driver", "explain", "facts", "hardware", "monitor", "packaging",
+    "base", "cluster", "completion", "containers", "cuda", "diagnostics", "drain", "driver", "explain", "facts", "hardware", "monitor", "packaging",
     "system", "verify",
 )  # fmt: skip
 """Who reads texts of hosts, programs and users. The others get records and settings whose texts are limited."""
@@ -110,10 +112,16 @@ def filler(hint: object) -> object:
     raise LookupError(hint)
 
 
+def short_name(module: str) -> str:
+    """The name of a module below gpu_ready."""
+    return module.partition(".gpu_ready.")[2]
+
+
 def find_readers() -> Iterator[Reader]:
     """One for each function and parameter."""
-    for info in pkgutil.walk_packages(gpu_ready.__path__, "plugins.module_utils.gpu_ready."):
-        if info.ispkg or info.name.split(".")[1] not in PACKAGES:
+    sides = [pkgutil.walk_packages(one.__path__, f"{one.__name__}.") for one in (on_hosts, on_the_control_node)]
+    for info in itertools.chain(*sides):
+        if info.ispkg or short_name(info.name).partition(".")[0] not in PACKAGES:
             continue
         module = importlib.import_module(info.name)
         own = [one for one in vars(module).values() if callable(one) and getattr(one, "__module__", None) == info.name]
@@ -126,7 +134,7 @@ def find_readers() -> Iterator[Reader]:
 def readers_of(function: Callable[..., object], own_tokens: list[str]) -> Iterator[Reader]:
     """``make campaign`` tries all tokens, other runs a part of them, which differs from function to function."""
     hints = typing.get_type_hints(function)
-    name = f"{function.__module__.partition('.')[2]}.{function.__name__}"
+    name = f"{short_name(function.__module__)}.{function.__name__}"
     required = [one.name for one in inspect.signature(function).parameters.values() if one.default is one.empty]
     texts = [
         one

@@ -1,14 +1,11 @@
-"""Part `plan`: `ansible-playbook site.yml --check` over this machine, and what it says about the driver that it has.
+"""Part `plan`: `ansible-playbook site.yml --check` over this machine, and what it says about the driver that it has."""
 
-Ansible is unpacked from build/real_gpu/wheels into a temporary directory. Nothing is installed.
-"""
-
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,6 @@ from plugins.module_utils.gpu_ready.facts import public
 from plugins.plugin_utils.gpu_ready.completion import complete
 from tools.real_gpu import part
 
-WHEELS = part.ROOT / "build/real_gpu/wheels"
 HOST = "this-machine"
 LIMIT = 40
 """Seconds of one run."""
@@ -46,16 +42,8 @@ def judge(plans: Mapping[str, Mapping[str, Any]], loaded: str | None) -> list[st
     return wrong
 
 
-def unpack(wheels: Path, target: Path) -> None:
-    """A wheel is an archive of what it installs; these have no scripts that are needed here."""
-    for path in sorted(wheels.glob("*.whl")):
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(target)
-
-
 def environment(directory: Path, events: Path) -> dict[str, str]:
     """The results of tasks are written to ``events``, and nothing outside of the directory, as in a home directory."""
-    path = os.pathsep.join([str(directory / "site"), os.environ.get("PYTHONPATH", "")])
     return dict(
         os.environ,
         ANSIBLE_CALLBACK_PLUGINS=str(part.ROOT / "tests/integration/callback_plugins"),
@@ -67,7 +55,6 @@ def environment(directory: Path, events: Path) -> dict[str, str]:
         GPU_READY_TEST_EVENTS=str(events),
         HOME=str(directory / "home"),
         LC_ALL="C.UTF-8",
-        PYTHONPATH=path,
     )
 
 
@@ -100,15 +87,14 @@ def describe(name: str, plan: Mapping[str, Any], loaded: str | None) -> str:
 
 
 def main() -> str:
-    if not list(WHEELS.glob("*.whl")):
-        raise part.NotRunError(f"{WHEELS.relative_to(part.ROOT)} has no wheels; 'tools/real_gpu/prepare' makes them")
+    if importlib.util.find_spec("ansible") is None:
+        raise part.NotRunError("build/real_gpu/wheels has no Ansible; 'tools/real_gpu/prepare' gets it")
     host = Host()
     facts = complete.collect_facts(host)
     (part.own_directory("plan") / "facts.json").write_text(json.dumps(public.public_json(facts), indent=1))
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         (directory / "home").mkdir()
-        unpack(WHEELS, directory / "site")
         plans = {run: run_site(run, directory, variables) for run, variables in RUNS.items()}
     loaded = facts.driver.loaded.version if facts.driver.loaded else None
     wrong = judge(plans, loaded)

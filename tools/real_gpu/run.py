@@ -17,6 +17,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -81,10 +82,11 @@ def main(arguments: Sequence[str]) -> int:
     results.mkdir(parents=True, exist_ok=True)
     chosen = [known[name] for name in arguments[1:]] or list(PARTS)
     outcomes: list[Outcome] = []
-    with tempfile.TemporaryDirectory(prefix="gpu-ready-") as name:
+    with tempfile.TemporaryDirectory(prefix="gpu-ready-") as name, tempfile.TemporaryDirectory() as site:
         directory = Path(name)
+        unpack(ROOT / "build/real_gpu/wheels", site)
         for part in chosen:
-            outcomes.append(run_part(part, directory))
+            outcomes.append(run_part(part, directory, site))
             print(line_of(outcomes[-1]), flush=True)
             write_results(results, directory, outcomes)
     print("\n".join(table(outcomes)))
@@ -92,12 +94,20 @@ def main(arguments: Sequence[str]) -> int:
     return int(any(outcome.status not in ("ok", "not run") for outcome in outcomes))
 
 
-def run_part(part: Part, directory: Path) -> Outcome:
+def unpack(wheels: Path, target: str) -> None:
+    """A wheel is an archive of what it installs; these have no scripts that are needed here."""
+    for path in sorted(wheels.glob("*.whl")):
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(target)
+
+
+def run_part(part: Part, directory: Path, site: str) -> Outcome:
+    """Run a part; ``site``: Ansible and PyYAML, where this machine got them."""
     log = directory / "logs" / f"{part.name}.txt"
     log.parent.mkdir(exist_ok=True)
     environment = dict(
         os.environ,
-        PYTHONPATH=os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        PYTHONPATH=os.pathsep.join([str(ROOT), site, os.environ.get("PYTHONPATH", "")]),
         PYTHONPYCACHEPREFIX=str(directory / "bytecode"),
         PYTHONUNBUFFERED="1",
         TMPDIR=str(temporary(directory)),

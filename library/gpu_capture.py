@@ -19,7 +19,7 @@ options:
   settings:
     description:
       - Public variables by name. They are kept with the facts, and plans are computed with them.
-      - The action plugin sets those of the host. What a task sets here has precedence.
+      - The action plugin sets the host's variables. What a task sets here has precedence.
     type: dict
     default: {}
 attributes:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes the facts of a host to a file of the control node, from which gpu-explain computes plans without the host.
 
-The facts are read as those of a plan are. Where the file is, and its name, come from the operator and the inventory.
+The facts are read as gpu_node_plan reads them. Path and name of the file come from the operator and the inventory.
 """
 
 from __future__ import annotations

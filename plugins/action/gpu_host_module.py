@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
@@ -22,6 +23,7 @@ from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
 from ..plugin_utils.answers import accept, check_verification, record_of
 from ..plugin_utils.connection_failures import explain_connection
+from ..plugin_utils.gpu_ready.catalog import driver_packages
 from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings, wrong_values
 from ..plugin_utils.process_limits import LimitExceeded, process_limits
@@ -77,6 +79,20 @@ def describe_login_output(host: str, printed: str) -> str:
         f"{host}: the login shell prints {printed!r} for commands too, which makes transfers of files by sftp and scp "
         "fail. Let ~/.bashrc, ~/.profile or /etc/profile.d print it for interactive shells only"
     )
+
+
+def keys_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the shipped keys of the repositories that a task names."""
+    named = {repository.get("fingerprint") for repository in arguments.get("repositories") or []}
+    return {"keys": {name: key for name, key in read_keys().items() if name in named}}
+
+
+ADDED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "gpu_repository": keys_of,
+    "gpu_uninstall": lambda _: {"driver_packages": driver_packages.driver_pattern()},
+    "gpu_verify": lambda _: {"probes": probes_json()},
+}
+"""What hosts get of the catalog beside the arguments of a task."""
 
 
 class ActionModule(Normal):  # type: ignore[misc]
@@ -176,14 +192,8 @@ class ActionModule(Normal):  # type: ignore[misc]
 
     def module_arguments(self) -> dict[str, Any] | None:
         """Return the arguments that the host gets, None to send the task's own."""
-        module = self._task.action.rpartition(".")[2]
-        given: dict[str, Any] = self._task.args
-        if module == "gpu_verify":
-            return {**given, "probes": probes_json()}
-        if module != "gpu_repository":
-            return None
-        named = {repository.get("fingerprint") for repository in given.get("repositories") or []}
-        return {**given, "keys": {name: key for name, key in read_keys().items() if name in named}}
+        add = ADDED.get(self._task.action.rpartition(".")[2])
+        return None if add is None else {**self._task.args, **add(self._task.args)}
 
     def _execute_module(self, *args: Any, **kwargs: Any) -> Any:
         """Let Ansible run the module, with other arguments than the task's if an action plugin has some."""

@@ -20,8 +20,9 @@ def run(module: str) -> NoReturn:
     if importlib.util.find_spec("yaml") is None:
         if OWN_PYTHON.exists():
             os.execv(OWN_PYTHON, [str(OWN_PYTHON), *sys.argv])
+        python = "$(sed -n '1s/^#!//p' \"$(command -v ansible-playbook)\")"
         sys.exit(
-            f"{Path(sys.argv[0]).name}: {sys.executable} has no PyYAML, which comes with ansible-core. Remedy: run it"
-            f" with the Python of ansible-core, or make one by: make -C {ROOT} setup"
+            f"{Path(sys.argv[0]).name}: {sys.executable} has no PyYAML, which comes with ansible-core."
+            f" Remedy: start it with the Python of ansible-core: {python} {sys.argv[0]}"
         )
     sys.exit(importlib.import_module(module).main())

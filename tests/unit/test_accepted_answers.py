@@ -37,7 +37,7 @@ from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, run_playboo
 from tests.unit.test_answers import FILES, TASKS, short
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_PLUGINS = {"gpu_audit", "gpu_capture", "gpu_node_facts", "gpu_node_plan", "gpu_uninstall"}
+OWN_PLUGINS = {"gpu_audit", "gpu_capture", "gpu_node_facts", "gpu_node_plan"}
 """Modules to which an action plugin of their own adds something."""
 ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"}
 MODULES = sorted({path.stem for path in (ROOT / "library").glob("*.py")} - ON_THE_CONTROL_NODE)

@@ -11,6 +11,7 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from plugins.module_utils.gpu_ready.base import versions
 from plugins.module_utils.gpu_ready.cuda import toolkit as cuda
+from plugins.module_utils.gpu_ready.facts.base import FIRST_OF_BLACKWELL
 from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.shared import SHARED
@@ -44,6 +45,13 @@ def test_the_compiled_module_is_current() -> None:
         [sys.executable, ROOT / "tools/compile_catalog.py", "--check"], capture_output=True, text=True
     )
     assert answer.returncode == 0, answer.stderr
+
+
+def test_a_gpu_is_of_blackwell_or_newer_by_its_number() -> None:
+    """Hosts, which have no catalog, look for NVLink 5 switches by this number."""
+    newer = {one.architecture for one in catalog.gpus().values() if int(one.device_id, 16) >= FIRST_OF_BLACKWELL}
+    older = {one.architecture for one in catalog.gpus().values() if int(one.device_id, 16) < FIRST_OF_BLACKWELL}
+    assert newer and not newer & older and "blackwell" not in older
 
 
 @pytest.mark.shared

@@ -42,7 +42,7 @@ ORDER = {
         "answers",
     ),
 }
-"""A package imports itself and those before it; one of the control node also those of hosts."""
+"""A package imports itself and the packages before it; the control node also imports packages of hosts."""
 
 FILES = sorted(path for root in ORDER for path in root.rglob("*.py") if path.name != "__init__.py")
 

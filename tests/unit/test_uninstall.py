@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpu_ready.nodes.plugins.action import gpu_uninstall
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module
 
 from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
 from plugins.module_utils.gpu_ready.base.disruptions import DISRUPTIONS
@@ -466,8 +466,8 @@ def test_toolkits_of_the_installer_are_removed_before_packages_and_after_cudnn(t
 
 
 def test_which_packages_are_a_driver_comes_from_the_control_node() -> None:
-    plugin = object.__new__(gpu_uninstall.ActionModule)
-    plugin._task = types.SimpleNamespace(args={"gpu_ready_uninstall": True})
+    plugin = object.__new__(gpu_host_module.ActionModule)
+    plugin._task = types.SimpleNamespace(action="gpu_ready.nodes.gpu_uninstall", args={"gpu_ready_uninstall": True})
     given = plugin.module_arguments()
     assert given["gpu_ready_uninstall"] and re.fullmatch(given["driver_packages"], "nvidia-driver-580-open")
     assert not re.fullmatch(given["driver_packages"], "nvidia-container-toolkit")

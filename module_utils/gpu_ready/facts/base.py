@@ -97,7 +97,7 @@ def package_manager(host: Host) -> Optional[str]:
 
 
 def initramfs_tools(host: Host) -> List[str]:
-    """Return the installed tools for initial RAM disks. A host without that of its distribution boots without one."""
+    """Return the installed tools for initial RAM disks. A host without its distribution's tool boots without one."""
     return [name for name in INITRAMFS_TOOLS if host.which(name)]
 
 

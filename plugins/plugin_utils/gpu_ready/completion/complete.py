@@ -10,10 +10,6 @@ from . import os_family
 from .driver_origin import companion_patterns, find_origin
 from .probes import make_probes
 
-PLATFORM_KEYRING = ("debian", "rhel", "fedora")
-"""Families whose kernels accept the firmware's keys for modules, by a patch that is not in the upstream kernel
-("KEYS: Make use of platform keyring for module signature verify": Debian, Ubuntu, EL, Fedora)."""
-
 
 def collect_facts(host: Host, treat_as: str | None = None) -> Facts:
     """Return the complete facts of a host that this process can read; ``treat_as``: as in :func:`complete`."""
@@ -36,12 +32,13 @@ def complete_base(system: BaseFacts, raw: RawFacts, treat_as: str | None) -> Bas
     distro = os_family.resolve(release, treat_as, manager)
     tool = catalog.distro(distro).get("initramfs") if distro else None
     boot = system.secure_boot
+    by_firmware = raw.firmware_key and release.family in catalog.families()["platform_keyring"]
     return system._replace(
         os=release,
         distro=distro,
         package_manager=manager,
         initramfs=bool(tool and tool[0] in raw.initramfs_tools),
-        secure_boot=boot._replace(enrolled=boot.enrolled or (raw.firmware_key and release.family in PLATFORM_KEYRING)),
+        secure_boot=boot._replace(enrolled=boot.enrolled or by_firmware),
         gpus=[complete_gpu(gpu) for gpu in system.gpus],
     )
 

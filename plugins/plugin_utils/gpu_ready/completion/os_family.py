@@ -83,7 +83,7 @@ def is_image(release: OsRelease) -> bool:
 
 
 def similar(release: OsRelease, manager: str | None = None) -> list[str]:
-    """Return the distributions as which an unknown system may be treated: those of the same package family.
+    """Return the distributions of the same package family, as which an unknown system may be treated.
 
     The first ID that a distribution of this family has decides: of the system, of its base, then of ID_LIKE.
     ``manager``: the package manager of the system, None where it is not known.

@@ -82,8 +82,8 @@ def parser() -> argparse.ArgumentParser:
     extra.completer = lambda **_: ["%s=" % name for name in extra_vars.names()]  # type: ignore[attr-defined]
     found.add_argument(
         "--against", metavar="SETTINGS",
-        help="show only what differs from other settings (NAME=VALUE, or '-e NAME=VALUE -e ...'; '': those of the"
-        " inventory) or from another directory of captures",
+        help="show only what differs from other settings (NAME=VALUE, or '-e NAME=VALUE -e ...'; '': the"
+        " inventory's) or from another directory of captures",
     )  # fmt: skip
     found.add_argument(
         "--format", choices=("table", "json", "html"), default="table", help="table (default), json or html"

@@ -65,7 +65,7 @@ def outliers(hosts: Sequence[CapturedHost]) -> list[tuple[str, str]]:
 
 
 def changes(before: Sequence[CapturedHost], after: Sequence[CapturedHost]) -> list[PlanChange]:
-    """Return what differs between two plans of the hosts, equal differences once, those of the most hosts first."""
+    """Return what differs between two plans of the hosts: equal differences once, the most frequent first."""
     plans = {host.name: host.plan for host in before}
     found: dict[str, PlanChange] = {}
     for host in after:

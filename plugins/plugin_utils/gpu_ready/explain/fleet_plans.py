@@ -66,7 +66,7 @@ class Planned(NamedTuple):
 
 
 def plan_directory(directory: str, given: dict[str, Any]) -> Planned:
-    """Return the plans of all captures with these variables in place of those of the inventory. Raises OSError."""
+    """Return the plans of all captures, in which these variables override the inventory's. Raises OSError."""
     unread: dict[str, str] = {}
     named: dict[str, tuple[captures.Header, str]] = {}
     first: dict[str, str] = {}

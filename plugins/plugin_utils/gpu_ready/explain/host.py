@@ -30,8 +30,6 @@ from . import lspci
 from .cards import describe_unknown
 from .paper_host import PaperHost
 
-RPM_FAMILIES = ("rhel", "fedora", "amazon")
-
 
 class DescribedHost(PaperHost):
     """A host of which only os-release and PCI functions are known. Nothing is installed on it."""
@@ -67,7 +65,9 @@ class DescribedHost(PaperHost):
     def which(self, program: str) -> str | None:
         """A system has rpm by its family; no other program exists."""
         family = os_family.read_os_release(self.files["/etc/os-release"]).family
-        return "/usr/bin/rpm" if program == "rpm" and family in RPM_FAMILIES else None
+        known = [data for data in map(catalog.distro, catalog.distros()) if data["family"] == family]
+        has_rpm = any(data["package_manager"] != "apt" for data in known)
+        return "/usr/bin/rpm" if program == "rpm" and has_rpm else None
 
     def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
         """Rpm has one package, as on any host that it manages; no other program exists."""

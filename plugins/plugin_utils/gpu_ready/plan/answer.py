@@ -46,7 +46,7 @@ def refusal_json(refusals: list[Refusal]) -> dict[str, object]:
 
 
 def plan_audited(facts: Facts, settings: Settings, refusals: list[Refusal]) -> compose.Plan:
-    """Return the plan that an audit compares a host with: that of site.yml, as if no work ran."""
+    """Return the plan that an audit compares a host with: what site.yml would do if no work ran."""
     return refused_plan(refusals) if refusals else compose.plan(facts, settings, ["none"])
 
 

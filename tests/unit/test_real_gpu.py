@@ -1,6 +1,8 @@
 """tools/real_gpu: the parts that need no GPU, and how a run treats parts that fail, hang or leave processes."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -325,3 +327,22 @@ def test_the_processes_below_another_one() -> None:
 def test_wrong_arguments_print_how_it_is_called(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(arguments) == 2
     assert "parts: outputs, explain, plan, verify, metrics" in capsys.readouterr().err
+
+
+@pytest.mark.host_io
+def test_prepare_asks_pip_for_what_the_lock_file_pins(tmp_path: Path) -> None:
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "tools/real_gpu").mkdir(parents=True)
+    for name in ("requirements/runtime.txt", "tools/real_gpu/prepare"):
+        shutil.copy(run.ROOT / name, tmp_path / name)
+    pip = tmp_path / ".venv/bin/pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >asked\n')
+    pip.chmod(0o755)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run([tmp_path / "tools/real_gpu/prepare"], check=True, timeout=20, capture_output=True)
+    asked = (tmp_path / "asked").read_text().splitlines()[-2:]
+    assert [word.partition("==")[0] for word in asked] == ["ansible-core", "pyyaml"]
+    assert all(re.fullmatch(r"[a-z-]+==\d+(\.\d+)+", word) for word in asked), asked

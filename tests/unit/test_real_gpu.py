@@ -330,6 +330,22 @@ def test_wrong_arguments_print_how_it_is_called(arguments: list[str], capsys: py
 
 
 @pytest.mark.host_io
+def test_the_commit_is_what_was_prepared_and_else_that_of_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine's copy came with the history of another day."""
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    assert run.commit() is None
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    assert re.fullmatch("[0-9a-f]{40}", run.commit() or "")
+    (tmp_path / "build/real_gpu").mkdir(parents=True)
+    (tmp_path / "build/real_gpu/commit").write_text("0123abc\n")
+    assert run.commit() == "0123abc"
+
+
+@pytest.mark.host_io
 def test_prepare_asks_pip_for_what_the_lock_file_pins(tmp_path: Path) -> None:
     (tmp_path / "requirements").mkdir()
     (tmp_path / "tools/real_gpu").mkdir(parents=True)

@@ -214,14 +214,14 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def commit() -> str | None:
-    """Of the checkout; of a copy without .git, what tools/real_gpu/prepare wrote down."""
+    """What tools/real_gpu/prepare wrote down: a copy may have another history, or none; else that of the checkout."""
+    with suppress(OSError):
+        return (ROOT / "build/real_gpu/commit").read_text().strip()
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     with suppress(OSError):
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
         if done.returncode == 0:
             return done.stdout.strip()
-    with suppress(OSError):
-        return (ROOT / "build/real_gpu/commit").read_text().strip()
     return None
 
 

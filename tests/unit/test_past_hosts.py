@@ -5,8 +5,7 @@ import json
 import pytest
 
 from plugins.module_utils.gpu_ready.facts import collect, driver_origin, verified
-from plugins.module_utils.gpu_ready.facts.base import KERNEL_OUTSIDE
-from plugins.module_utils.gpu_ready.facts.model import Facts, PackageEvidence, VerifiedFacts
+from plugins.module_utils.gpu_ready.facts.model import KERNEL_OUTSIDE, Facts, PackageEvidence, VerifiedFacts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes

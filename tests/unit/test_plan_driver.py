@@ -332,6 +332,16 @@ def test_the_initial_ram_disk_is_rebuilt_if_it_exists(tool: bool, rebuild: list[
     assert isinstance(blacklist, ModprobeParams) and blacklist.rebuild == rebuild
 
 
+@pytest.mark.parametrize(("managed", "written"), [("lxc", False), ("kernel_outside", False), ("dgx", True)])
+def test_nouveau_is_disabled_where_files_of_this_system_say_what_is_loaded(managed: str, written: bool) -> None:
+    """Seen in a microVM with an H100: its kernel and modules are files of the machine that starts it."""
+    adopted = with_driver(bare(T4), "580.95.05", "open", "distro", ["nvidia-driver-580-server-open"])
+    base = {"managed_by": managed, "nouveau": {"loaded": False, "bound": [], "blacklisted": False}}
+    decided = decide(having(adopted, base=base))
+    assert not decided.refusals
+    assert ("nvidia_driver.blacklist_nouveau" in [step.id for step in decided.steps]) is written
+
+
 def test_auto_prefers_a_source_with_the_open_module_over_one_without() -> None:
     """Debian 13's own open module does not compile for its kernel; NVIDIA's repository has one that does."""
     chosen = decide(bare(T4, distro="debian13")).choice

@@ -193,6 +193,14 @@ def test_fabric_manager_matters_with_nvswitches_only() -> None:
     assert verdict.judge_evidence(nvswitch("active", DRIVER)(sound())).ok
 
 
+@pytest.mark.parametrize("managed", ["lxc", "kernel_outside"])
+def test_a_module_that_is_no_file_of_this_system_is_not_looked_for_in_it(managed: str) -> None:
+    there = fact("base/managed_by", managed)(sound())
+    missing = {one.name for one in verdict.judge_evidence(sound()).checks}
+    missing -= {one.name for one in verdict.judge_evidence(there).checks}
+    assert missing == {"driver_on_disk", "driver_at_boot"}
+
+
 def test_gpus_of_virtual_machines_do_not_count() -> None:
     passed_through = GpuFacts("0000:d8:00.0", "1b38", "vfio-pci", "")
     evidence = fact("base/gpus", [*facts().base.gpus, passed_through])(sound())

@@ -12,6 +12,7 @@ from ..system import grub, modprobe_files
 from ..system.model import OsRelease
 from .model import (
     FABRIC_MODULES,
+    KERNEL_OUTSIDE,
     BaseFacts,
     FunctionFacts,
     GpuFacts,
@@ -43,8 +44,6 @@ UNNAMED = "NVIDIA device 10de:%s"
 MELLANOX = "15b3"
 """The PCI vendor of the bridges to NVLink 5 switches."""
 LOADED = "/proc/driver/nvidia/version"
-KERNEL_OUTSIDE = "kernel_outside"
-"""The row of catalog/managed_hosts.yml for a system that has the driver loaded, and nothing of the running kernel."""
 MODULES_AT_BOOT = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/etc/rdma/modules")
 """Lists of modules: of systemd-modules-load, and of rdma-core, whose udev rules load them with the adapters."""
 REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")

@@ -9,8 +9,9 @@ from ..driver import persistence_state, stopped_services
 from ..driver.libraries import OUTSIDE_DIRECTORY, library_directories
 from ..driver.runfile import installed_files
 from ..system import modprobe_files, nvrm_version
-from . import base, boot_module, work
+from . import boot_module, work
 from .model import (
+    KERNEL_OUTSIDE,
     BaseFacts,
     DkmsFacts,
     DriverFacts,
@@ -47,8 +48,6 @@ DKMS_DRIVER = "nvidia(?!-fs|-peer)"
 PARAMETERS = "/proc/driver/nvidia/params"
 SHOWN_AS = {"RmProfilingAdminOnly": "RestrictProfilingToAdminUsers"}
 """The one parameter that the driver shows under another name (nv_parms in nv-reg.h of the open kernel modules)."""
-MODULE_ELSEWHERE = ("lxc", base.KERNEL_OUTSIDE)
-"""Systems whose kernel module belongs to the machine that starts them (catalog/managed_hosts.yml)."""
 
 
 def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Dict[str, str]) -> DriverFacts:
@@ -59,10 +58,10 @@ def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Di
     on_disk = read_module(host, modules[0]) if modules else None
     if on_disk and not on_disk.version:  # a power cut left no content
         on_disk = None
-    if system.managed_by in MODULE_ELSEWHERE and loaded:
+    if system.module_elsewhere and loaded:
         on_disk = loaded  # its file is on that machine
     directories = library_directories(host.uname()[1])
-    if system.managed_by == base.KERNEL_OUTSIDE:
+    if system.managed_by == KERNEL_OUTSIDE:
         directories += (OUTSIDE_DIRECTORY,)
     runfile = installed_files.find_uninstaller(host)
     use = work.module_use(host) if loaded else {}
@@ -92,7 +91,7 @@ def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Di
         mig_instances=mig_instances(host) if loaded else [],
         parameters=loaded_parameters(host),
         options=parameter_options(host),
-        blocked=boot_module.collect(host, system) if system.managed_by not in MODULE_ELSEWHERE else None,
+        blocked=None if system.module_elsewhere else boot_module.collect(host, system),
     )
 
 

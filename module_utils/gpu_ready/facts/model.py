@@ -69,6 +69,10 @@ class FunctionFacts(NamedTuple):
 
 FOREIGN_DRIVERS = ("vfio-pci", "pci-stub", "xen-pciback")
 """Of GPUs that virtual machines have, or may get."""
+KERNEL_OUTSIDE = "kernel_outside"
+"""The row of catalog/managed_hosts.yml for a system that has the driver loaded, and nothing of the running kernel."""
+MODULE_ELSEWHERE = ("lxc", KERNEL_OUTSIDE)
+"""The rows for systems whose kernel and modules are files of the machine that starts them."""
 FABRIC_MODULES = ("mlx5_ib", "ib_umad")
 """Kernel modules through which the fabric manager reaches NVLink 5 switches, in order of loading."""
 
@@ -121,6 +125,11 @@ class BaseFacts(NamedTuple):
     disk: Dict[str, Optional[int]] = {}
     package_manager: Optional[str] = None
     reboot_mark: Optional[str] = None
+
+    @property
+    def module_elsewhere(self) -> bool:
+        """Return True if the kernel and its modules are files of the machine that starts this system."""
+        return self.managed_by in MODULE_ELSEWHERE
 
     @property
     def served_gpus(self) -> List[GpuFacts]:

@@ -222,7 +222,7 @@ def driver_repositories(settings: Settings, driver: DriverChoice, data: Distribu
 
 def nouveau_steps(facts: Facts, data: Distribution) -> list[Step]:
     nouveau = facts.base.nouveau
-    if nouveau.blacklisted:
+    if nouveau.blacklisted or facts.base.module_elsewhere:
         return []
     rebuild = None
     if (nouveau.loaded or nouveau.bound) and facts.base.initramfs:

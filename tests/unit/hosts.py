@@ -321,9 +321,7 @@ def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> No
     after["driver"]["loaded"] = {"version": disk["version"], "flavour": disk["flavour"]}
     texts = sorted(after["driver"]["options"].items(), key=lambda item: item[0].rpartition("/")[2])
     given = [one for _, text in texts for one in parameters.assignments(text)]
-    after["driver"].update(
-        busy=False, parameters=dict(after["driver"]["parameters"], **{one.name: one.value for one in given})
-    )
+    after["driver"].update(parameters=dict(after["driver"]["parameters"], **{one.name: one.value for one in given}))
     after["work"].update(processes=[])
 
 

@@ -410,6 +410,14 @@ def test_names_of_other_people_are_cut_and_cleaned() -> None:
     assert work.clean("n" * 100) == "n" * (work.LONGEST_NAME - 3) + "..."
 
 
+def test_the_open_files_are_searched_where_the_kernel_counts_no_users_of_modules() -> None:
+    """Seen in a microVM with an H200, whose kernel is built without CONFIG_MODULE_UNLOAD."""
+    host = in_use("")
+    del host.files["/sys/module/nvidia/refcnt"]
+    host.files["/sys/module/nvidia/version"] = "580.159.04\n"
+    assert [one.pid for one in collect(host).processes] == [4711]
+
+
 def test_an_idle_driver_costs_no_search_of_open_files() -> None:
     host = in_use("")
     host.files["/sys/module/nvidia/refcnt"] = "0\n"

@@ -9,7 +9,7 @@ from ..driver import persistence_state, stopped_services
 from ..driver.libraries import OUTSIDE_DIRECTORY, library_directories
 from ..driver.runfile import installed_files
 from ..system import modprobe_files, nvrm_version
-from . import boot_module, work
+from . import boot_module
 from .model import (
     KERNEL_OUTSIDE,
     BaseFacts,
@@ -64,8 +64,6 @@ def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Di
     if system.managed_by == KERNEL_OUTSIDE:
         directories += (OUTSIDE_DIRECTORY,)
     runfile = installed_files.find_uninstaller(host)
-    use = work.module_use(host) if loaded else {}
-    busy = work.is_busy(use)
     same_kernel = kernel.next_boot == kernel.running
     next_modules = [] if same_kernel else find_modules(host, kernel.next_boot)
     return DriverFacts(
@@ -79,8 +77,6 @@ def collect(host: Host, system: BaseFacts, packages: PackageFacts, installed: Di
         held=sorted(name for name in packages.held if name in installed),
         runfile=runfile,
         missing_parts=missing_parts(host, directories) if on_disk else [],
-        use=use,
-        busy=busy,
         dkms=dkms_versions(host),
         other_modules=other_modules(host),
         persistence=persistence_state.read_persistence(host),

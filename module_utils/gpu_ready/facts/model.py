@@ -191,13 +191,6 @@ class ModuleFacts(NamedTuple):
     parameters: Dict[str, str] = {}
 
 
-class ModuleUse(NamedTuple):
-    """Reference count of a loaded module and the modules that hold it."""
-
-    refcnt: int
-    holders: List[str] = []
-
-
 class GpuProcess(NamedTuple):
     """A process with a device node of the driver open. ``container``: its id, later its name. ``job``: of Slurm.
 
@@ -258,8 +251,8 @@ class DriverFacts(NamedTuple):
     apt's lists have of the packages of services beside the driver, {} with dnf. ``missing_parts``: what is missing
     beside the module of what programs compute with (libcuda, libnvidia-ml, nvidia-smi).
 
-    ``busy``: something uses the loaded module. ``interrupted``: the .run installer was cut off. ``stopped``: services
-    that an interrupted live reload did not start again. ``fabricmanager``: runs; None where there is no NVSwitch.
+    ``interrupted``: the .run installer was cut off. ``stopped``: services that an interrupted live reload did not
+    start again. ``fabricmanager``: runs; None where there is no NVSwitch.
     ``mig_instances``: parts of GPUs, as "gpu0/gi1". ``parameters``: of the loaded module, by names without NVreg_.
     ``options``: text by path of what sets such parameters (files of modprobe.d, the kernel's command line).
     """
@@ -277,8 +270,6 @@ class DriverFacts(NamedTuple):
     repository: str = ""
     companions: Dict[str, List[str]] = {}
     missing_parts: List[str] = []
-    use: Dict[str, ModuleUse] = {}
-    busy: bool = False
     dkms: List[DkmsFacts] = []
     other_modules: List[OtherModule] = []
     persistence: Persistence = Persistence()

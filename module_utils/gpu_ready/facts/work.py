@@ -15,7 +15,7 @@ from ..driver import gpu_services
 from ..driver.gpu_processes import ROOTLESS, container_id, describe_commands, gpu_process_ids
 from ..system.process_identity import unit_of
 from .docker import objects, query
-from .model import ContainerFacts, DockerFacts, GpuProcess, ModuleUse, WorkFacts
+from .model import ContainerFacts, DockerFacts, GpuProcess, WorkFacts
 
 LONGEST_NAME = 64
 LONGEST_COMMAND = 200
@@ -58,13 +58,12 @@ class ListedContainers(NamedTuple):
 def collect(host: Host, engine: DockerFacts, daemons: Optional[Daemons] = None) -> WorkFacts:
     """Collect the work of a host; ``daemons``: of find_daemons, where they were searched already.
 
-    The driver counts its open nodes, so the open files of all processes are only searched where that count is not zero.
+    The driver counts its open nodes, so the open files of all processes are only searched where that count may not be zero.
     """
     found = docker_containers(host, engine)
     daemons = daemons or find_daemons(host)
     containers = found.containers + containerd_containers(host) + monitored_containers(host, daemons.monitors)
-    busy = is_busy(module_use(host))
-    processes = sorted(gpu_processes(host))[:MOST_PROCESSES] if busy else []
+    processes = sorted(gpu_processes(host))[:MOST_PROCESSES] if may_be_in_use(host) else []
     inside = {process.container for process in processes}
     containers = [one._replace(gpu=one.gpu or "GPU") if one.id in inside else one for one in containers]
     names = {one.id: one.name for one in containers}
@@ -77,20 +76,19 @@ def collect(host: Host, engine: DockerFacts, daemons: Optional[Daemons] = None) 
     )
 
 
-def module_use(host: Host) -> Dict[str, ModuleUse]:
-    """Return what holds each loaded module of the driver."""
-    modules = {}
+def may_be_in_use(host: Host) -> bool:
+    """Return False if the driver is not loaded, or nothing but its own modules holds one of its modules.
+
+    A kernel that cannot unload modules counts no users: it has no file refcnt (CONFIG_MODULE_UNLOAD,
+    kernel/module/main.c). Such are kernels of microVMs.
+    """
     for name in host.listdir("/sys/module"):
         if name == "nvidia" or name.startswith("nvidia_"):
             directory = "/sys/module/" + name
             count = re.match(r"\s*([0-9]{1,9})\s*$", host.read(directory + "/refcnt") or "")
-            modules[name] = ModuleUse(int(count.group(1)) if count else 0, host.listdir(directory + "/holders"))
-    return modules
-
-
-def is_busy(modules: Dict[str, ModuleUse]) -> bool:
-    """Return True if anything but the driver's own modules holds one of them."""
-    return any(module.refcnt > len(module.holders) for module in modules.values())
+            if count is None or int(count.group(1)) > len(host.listdir(directory + "/holders")):
+                return True
+    return False
 
 
 def gpu_processes(host: Host) -> List[GpuProcess]:

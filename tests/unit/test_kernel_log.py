@@ -386,7 +386,7 @@ def test_the_uuids_of_several_gpus() -> None:
         f"NVRM: GPU at PCI:0000:{bus}:00: GPU-aaaaaaaa-bbbb-cccc-dddd-00000000{bus}\n" for bus in ("3b00", "5e00")
     )
     answer = kernel_log.read(log.replace("3b00:", "3b:").replace("5e00:", "5e:"))
-    assert answer["gpu_uuid"] is None and len(answer["gpu_uuids"]) == 2
+    assert answer["gpu_uuid"] is None and list(answer["gpu_uuids"]) == ["0000:3b:00", "0000:5e:00"]
 
 
 def test_the_address_of_a_gpu_wherever_it_stands() -> None:

@@ -17,7 +17,7 @@ from .text_lines import Flat, chain
 ADDRESS = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
 NAMED = re.compile(r"(?:nvidia|nouveau|nova\S{0,10}|vfio-pci) (%s)" % ADDRESS)
 FAULTING = re.compile(r"(?:Request device \[|IO_PAGE_FAULT device=)([0-9a-f:.]{5,12})")
-UUID = re.compile(r"GPU at (?:PCI:)?([0-9A-Fa-f:.]+):? (GPU-[0-9a-fA-F-]{8,40})")
+UUID = re.compile(r"GPU at (?:PCI:)?([0-9A-Fa-f:.]+?):? (GPU-[0-9a-fA-F-]{8,40})")
 LEGACY = re.compile(
     r"The NVIDIA (.{1,80}?) GPU installed in this system is supported through the NVIDIA (?:legacy )?(\S+?)\.? Legacy "
     r"drivers"

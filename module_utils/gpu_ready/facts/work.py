@@ -58,7 +58,7 @@ class ListedContainers(NamedTuple):
 def collect(host: Host, engine: DockerFacts, daemons: Optional[Daemons] = None) -> WorkFacts:
     """Collect the work of a host; ``daemons``: of find_daemons, where they were searched already.
 
-    The driver counts its open nodes, so the open files of all processes are only searched where that count may not be zero.
+    The driver counts its open nodes, so the open files of all processes are not searched where that count is zero.
     """
     found = docker_containers(host, engine)
     daemons = daemons or find_daemons(host)

@@ -35,6 +35,7 @@ ORDER = {
         "report",
         "plan",
         "settings",
+        "execute",
         "rollout",
         "bootstrap",
         "explain",

@@ -1,0 +1,164 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""The steps of kernel headers and driver."""
+
+from __future__ import annotations
+
+from .copies import copy_files
+from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, Step, given
+
+INSTALLER = f"{DIRECTORY}/installer.run"
+
+
+def headers_repository(step: Parameters, part: Execution) -> None:
+    """Make headers and build tools available."""
+    part.run("gpu_repository", given(step, "enable", "repositories"), INSTALL)
+
+
+def headers(step: Parameters, part: Execution) -> None:
+    """Install the headers of the running kernel."""
+    arguments = {"names": step["packages"], "optional": step["optional"], "update_cache": True}
+    part.run("gpu_packages", {**arguments, "purpose": f"headers of the running kernel {step['kernel']}"}, INSTALL)
+
+
+def repository(step: Parameters, part: Execution) -> None:
+    """Make the driver's packages available."""
+    part.run("gpu_repository", given(step, "components", "repositories"), INSTALL)
+
+
+def blacklist_nouveau(step: Parameters, part: Execution) -> None:
+    """Disable nouveau from the next boot on."""
+    part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}], **given(step, "rebuild")})
+
+
+def parameters(step: Parameters, part: Execution) -> None:
+    """Write the parameters that the kernel module has when it is loaded next."""
+    state = "present" if step["content"] else "absent"
+    file = {"path": step["path"], "content": step["content"], "state": state}
+    part.run("gpu_files", {"files": [file], **given(step, "rebuild")})
+
+
+def detect(step: Parameters, part: Execution) -> None:
+    """Compare the plan with nvidia-detect."""
+    arguments = {"names": step["packages"], "update_cache": True, "purpose": "nvidia-detect"}
+    part.run("gpu_packages", arguments, INSTALL)
+    part.run("gpu_nvidia_detect", {"expect": step["expect"], "gpus": step.get("gpus", [])})
+
+
+def remove_packages(step: Parameters, part: Execution) -> None:
+    """Remove the packages of another driver."""
+    removed = {"unhold": step["unhold"], "remove": step["packages"], "allow_remove": step["packages"]}
+    part.run("gpu_packages", {**removed, "purpose": "the NVIDIA installer"}, INSTALL)
+
+
+def runfile(step: Parameters, part: Execution) -> None:
+    """Run NVIDIA's installer; a file of the control node is copied to hosts that have to run it, and then deleted."""
+    copied = "" if "://" in step["source"] else INSTALLER
+    arguments = {name: step[name] for name in ("version", "flavour", "kernels")}
+    arguments["uninstall"] = step["uninstall"] or ""
+    with part.deletes([copied] if copied else []):
+        if copied:
+            answer = part.run("gpu_driver_runfile", {"source": copied, **arguments}, COPY, check=True)
+            if answer.get("needs_file"):
+                copy_files([part.modules.setting("nvidia_driver_runfile")], {step["source"]: copied}, part)
+        sums = {"sha256": step["sha256"], "sha256_url": step["sha256_url"]}
+        part.run("gpu_driver_runfile", {"source": copied or step["source"], **sums, **arguments}, COPY)
+
+
+def install(step: Parameters, part: Execution) -> None:
+    """Install the driver's packages; compiling the module takes minutes."""
+    if step["runfile"] is not None:  # one that gpu-ready installed, or nvidia_driver_replace_foreign
+        part.run("gpu_driver_runfile", {"state": "absent"}, COPY)
+    if step["pin_packages"]:  # a separate transaction: apt applies a pin only in the next one
+        pin = {"names": step["pin_packages"], "allow_remove": step["pin_remove"], "update_cache": True}
+        part.run("gpu_packages", {**pin, "purpose": "the pin of the NVIDIA driver"}, INSTALL)
+    arguments = {name: step[name] for name in ("streams", "unhold", "allow_remove", "remove")}
+    arguments |= {"names": step["packages"], "update_cache": True, "purpose": "NVIDIA driver"}
+    part.run("gpu_packages", arguments, INSTALL)
+    # Packages without their module: a killed build, a loss of power, or a kernel that was installed later.
+    if step["rebuild"] is not None:
+        part.run("gpu_dkms", {"kernel": step["rebuild"]["kernel"]}, INSTALL)
+
+
+def next_kernel(step: Parameters, part: Execution) -> None:
+    """Build the module for the kernel of the next boot, unless new headers have made DKMS build it already."""
+    part.run("gpu_dkms", {"kernel": step["kernel"]}, INSTALL)
+
+
+def hold(step: Parameters, part: Execution) -> None:
+    """Hold the driver's packages."""
+    held = {"names": step["tools"], "hold": step["packages"]}
+    part.run("gpu_packages", {**held, "purpose": "the hold of the NVIDIA driver"}, INSTALL)
+
+
+def activate(step: Parameters, part: Execution) -> None:
+    """Load the module, or find that only a reboot can."""
+    action = step["action"]
+    part.reboot_required = action == "reboot"
+    if action in ("load", "reload"):
+        arguments = {name: step[name] for name in ("modules", "later", "force", "kubelet")}
+        arguments["state"] = "reloaded" if action == "reload" else "loaded"
+        answer = part.run("gpu_kernel_module", arguments)
+        part.reboot_required = bool(answer.get("reboot_required"))
+        part.held_by = answer.get("held_by") or ""
+
+
+def umad(step: Parameters, part: Execution) -> None:
+    """Load the modules that the fabric manager of NVLink 5 needs, now and at each boot."""
+    if step["packages"]:
+        modules = {"optional": step["packages"], "purpose": "the kernel modules mlx5_ib and ib_umad"}
+        part.run("gpu_packages", modules, INSTALL)
+    part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}]})
+    part.run("gpu_kernel_module", {"modules": step["modules"]})
+
+
+def start(step: Parameters, part: Execution, **more: bool) -> None:
+    """Start a service, unless the new module needs a reboot: it cannot start before, and the boot starts it."""
+    state = "unchanged" if part.reboot_required else "started"
+    part.run("gpu_service", {"name": step["service"], "state": state, **more})
+
+
+def replace(step: Parameters, part: Execution, purpose: str) -> None:
+    """Have packages of the driver's version: another branch has them under other names, and two do not go together."""
+    removed = dict.fromkeys(("remove", "allow_remove", "unhold"), step["remove"])
+    part.run("gpu_packages", {"names": step["packages"], "hold": step["hold"], **removed, "purpose": purpose}, INSTALL)
+
+
+def fabricmanager(step: Parameters, part: Execution) -> None:
+    """Run the fabric manager of the driver's version."""
+    replace(step, part, "NVSwitch fabric manager")
+    start(step, part)
+
+
+def imex(step: Parameters, part: Execution) -> None:
+    """Have IMEX of the driver's version. Only the site knows which nodes share memory, and configures and starts it."""
+    replace(step, part, "NVIDIA IMEX")
+    if step["start"]:
+        start(step, part)
+
+
+def persistenced(step: Parameters, part: Execution) -> None:
+    """Run the persistence daemon of the driver's version."""
+    packages = {"names": step["packages"], "hold": step["hold"], "purpose": "NVIDIA persistence daemon"}
+    part.run("gpu_packages", packages, INSTALL)
+    start(step, part, persistence=True)
+
+
+STEPS: dict[str, Step] = {
+    "kernel_headers.repository": headers_repository,
+    "kernel_headers.install": headers,
+    "nvidia_driver.repository": repository,
+    "nvidia_driver.blacklist_nouveau": blacklist_nouveau,
+    "nvidia_driver.parameters": parameters,
+    "nvidia_driver.detect": detect,
+    "nvidia_driver.remove_packages": remove_packages,
+    "nvidia_driver.runfile": runfile,
+    "nvidia_driver.install": install,
+    "nvidia_driver.next_kernel": next_kernel,
+    "nvidia_driver.hold": hold,
+    "nvidia_driver.activate": activate,
+    "nvidia_driver.umad": umad,
+    "nvidia_driver.fabricmanager": fabricmanager,
+    "nvidia_driver.imex": imex,
+    "nvidia_driver.persistenced": persistenced,
+}

@@ -1,0 +1,47 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""The table of all steps, and the walk over those of one part of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from . import containers, copies, cuda, driver, monitoring, verification
+from .model import Caller, Execution, Parameters, Step, StepFailed, fail
+
+WRONG = (
+    "an answer of this host has not the form that its module gives ({!r}), and nothing of it was used. Remedy: find out"
+    " what changes the host's Python or its output, repair or reinstall the host, then run this again"
+)
+
+STEPS: dict[str, Step] = {
+    **driver.STEPS,
+    **cuda.STEPS,
+    **containers.STEPS,
+    **verification.STEPS,
+    **monitoring.STEPS,
+    "gpu_plan.copy_files": copies.copy_step,
+}
+"""What carries out a step, by its id."""
+
+
+def steps_of(name: str, todo: Mapping[str, Parameters]) -> list[str]:
+    """Return the steps of a part in the order of the plan."""
+    return [step for step in todo if step.partition(".")[0] == name]
+
+
+def execute(name: str, todo: Mapping[str, Parameters], modules: Caller, begins: Callable[[str], None]) -> Execution:
+    """Carry out the steps of a part in the order of the plan; return what came of it.
+
+    ``begins`` is called with each step. Raises StepFailed at the first failure, with the id of its step in the result.
+    """
+    part = Execution(modules)
+    for step in steps_of(name, todo):
+        begins(step)
+        try:
+            STEPS[step](todo[step], part)
+        except StepFailed as error:
+            raise StepFailed({**error.result, "step": step}) from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise StepFailed({**fail(WRONG.format(error)).result, "step": step}) from error
+    return part

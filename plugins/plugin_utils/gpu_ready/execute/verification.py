@@ -1,0 +1,83 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""The step of the verification."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from .model import COPY, DIRECTORY, Answer, Execution, Parameters, Step, StepFailed
+
+TARBALL = re.compile(r".+[.]tar([.](gz|xz))?$")
+NO_IMAGE = (1, 125)
+MISSING = (2, 125)
+"""Status of a question: the program is missing, podman cannot use its storage; the verification reports both."""
+SILENT = ("containerd", "k3s", "rke2")
+"""Their ctr ends with 0 in both cases, and prints the name of an image that exists."""
+LISTING = ("--namespace", "gpu-ready", "images", "list", "--quiet")
+
+
+def questions(tag: str) -> dict[str, list[str]]:
+    """Return the command by which each engine says whether it has the image."""
+    listing = [*LISTING, f"name==docker.io/{tag}"]
+    return {
+        "docker": ["docker", "image", "inspect", "--format", "{{ .Id }}", tag],
+        "podman": ["podman", "image", "exists", f"docker.io/{tag}"],
+        "containerd": ["ctr", *listing],
+        "k3s": ["k3s", "ctr", *listing],
+        "rke2": ["/var/lib/rancher/rke2/bin/ctr", "--address", "/run/k3s/containerd/containerd.sock", *listing],
+    }
+
+
+def lacks_image(engine: str, question: list[str], part: Execution) -> bool:
+    """Return whether an engine has to load the image. Raises StepFailed."""
+    try:
+        answer = part.command(*question)
+    except StepFailed as error:
+        if error.result.get("rc") not in (*NO_IMAGE, *MISSING):
+            raise
+        return error.result["rc"] in NO_IMAGE or engine in SILENT
+    return engine in SILENT and not answer.get("stdout")
+
+
+def copy_image(step: Parameters, path: Path, part: Execution) -> tuple[str, str]:
+    """Copy an image of the control node if an engine lacks it; return its tag and its path on the host."""
+    with path.open("rb") as file:
+        tag = f"gpu-ready/verify:{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
+    engines = (step["expect"].get("engines") or {}).get("names", ["docker"])
+    asked = questions(tag)
+    lacking = [lacks_image(engine, asked[engine], part) for engine in engines if engine in asked]
+    if any(lacking):
+        # The slash makes copy create the directory; the module deletes it after every engine has loaded the image.
+        copy = {"src": str(path.resolve()), "dest": f"{DIRECTORY}/verify/", "mode": "0600"}
+        part.run("ansible.builtin.copy", copy, COPY)
+    return tag, f"{DIRECTORY}/verify/{path.name}"
+
+
+def verify(step: Parameters, part: Execution) -> None:
+    """Compare PCI bus, driver and container, GPU by GPU."""
+    setting = part.modules.setting
+    image, tag, archive = str(setting("gpu_verify_image")), "", ""
+    is_name = not TARBALL.match(image)
+    copied = not is_name and not part.modules.check and Path(image).is_file()
+    if copied:
+        tag, archive = copy_image(step, Path(image), part)
+    elif not is_name:
+        archive = image
+    devices = setting("gpu_verify_devices")
+    arguments: Answer = {
+        "expect": step["expect"],
+        "digest": step["digest"],
+        "image": image if is_name else tag,
+        "archive": archive,
+        "remove_archive": copied,
+        "devices": ",".join(map(str, devices if isinstance(devices, list) else [devices])),
+    }
+    for name in ("gpu_verify_compute", "gpu_verify_framework", "gpu_verify_framework_image", "gpu_verify_timeout"):
+        arguments[name.removeprefix("gpu_verify_")] = setting(name)
+    part.verified = part.run("gpu_verify", arguments, COPY)
+
+
+STEPS: dict[str, Step] = {"gpu_verify.verify": verify}

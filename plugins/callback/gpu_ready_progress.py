@@ -7,6 +7,7 @@ This file translates Ansible's events; plugins/plugin_utils/progress has what ma
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from ansible import constants as C
 from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
 
-from ..plugin_utils.progress.lines import BAD, GOOD, Alike, Failures, Line, Progress, count, listed, span
+from ..plugin_utils.progress.lines import BAD, GOOD, STEP, Alike, Failures, Line, Progress, count, listed, span
 from ..plugin_utils.progress.screen import Screen, Ticker, live_possible, strip_controls
 
 DOCUMENTATION = """
@@ -81,7 +82,7 @@ def ending(playbook: str, action: str, value: dict[str, Any], check: bool = Fals
         state = (value.get("audit") or {}).get("state", "")
         return GOOD, "" if state in ("ok", "no_gpu") else state
     if playbook in ("site.yml", "provision.yml"):
-        if action == "gpu_verify":
+        if "verify" in value:
             return GOOD, "ready"
         plan = value.get("plan") or {}
         if action == "gpu_node_plan" and plan and not plan.get("refusals") and (check or not value.get("todo")):
@@ -129,6 +130,7 @@ class CallbackModule(Default):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         strip_controls(self._display)
+        self.follow_steps(self._display)
         self.normal = True
         self.check = bool(context.CLIARGS.get("check"))
         self.playbook = ""
@@ -144,6 +146,19 @@ class CallbackModule(Default):  # type: ignore[misc]
         self.files = Alike()
         self.screen = Screen(self._display.display, live_possible(), time.monotonic)
         self.ticker = Ticker(lambda: self.screen.tick(self.progress.live()))
+
+    def follow_steps(self, display: Any) -> None:
+        """Have the live line name the steps that workers begin; they come as messages that only a log would show."""
+        show = display.display
+
+        @functools.wraps(show)
+        def show_or_follow(msg: str, *arguments: Any, **options: Any) -> Any:
+            if msg.startswith(STEP) and not self.normal:
+                host, _, step = msg.removeprefix(STEP).partition(": ")
+                self.screen.show_lines(self.progress.step_starts(host, step))
+            return show(msg, *arguments, **options)
+
+        display.display = show_or_follow
 
     # ---- the run
 
@@ -292,7 +307,8 @@ class CallbackModule(Default):  # type: ignore[misc]
         if last_part(task) == NOT_DESIRED:
             self.raised.add(host)
         if not (value.get("results") or self.raises(task)):
-            self.fails(host, f"failed at '{named(task)}'", reason(value))
+            step = value.get("step") if task.action.endswith("gpu_execute") else None
+            self.fails(host, f"failed at '{step or named(task)}'", reason(value))
         self.screen.show_lines(self.progress.host_fails(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:

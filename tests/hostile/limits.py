@@ -4,9 +4,11 @@ import re
 import shutil
 from pathlib import Path
 
+from tests.unit.step_limits import shorten
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = re.compile(r"^(\s*timeout: )(14400|7200|1800|900)\b", re.M)
-"""The limits of plays, of the tasks that install or copy, and of those that collect facts."""
+"""The limits of plays, of the tasks that copy, and of those that collect facts."""
 
 
 def project_tree(tree: Path) -> Path:
@@ -25,10 +27,9 @@ def project_tree(tree: Path) -> Path:
 
 def impatient_tree(tree: Path, seconds: int) -> Path:
     """Make a copy with this limit in place of 15 minutes to four hours; return it."""
-    project_tree(tree)
-    for path in (*tree.glob("playbooks/*.yml"), *tree.glob("roles/*/tasks/*.yml")):
+    for path in (*project_tree(tree).glob("playbooks/*.yml"), *tree.glob("roles/*/tasks/*.yml")):
         path.write_text(LIMIT.sub(rf"\g<1>{seconds}", path.read_text()))
-    return tree
+    return shorten(tree, seconds)
 
 
 def give_plans(tree: Path) -> Path:

@@ -51,15 +51,14 @@ class Run:
     calls: dict[str, int]
 
     def changed(self, host: str) -> list[str]:
-        """Return the names of the tasks that changed something on a host, in order."""
-        return [e["task"] for e in self.events if e["host"] == host and e["changed"] and e["status"] == "ok"]
+        """Return the names of the tasks that changed something on a host, and the steps of its plan, in order."""
+        found = [e for e in self.events if e["host"] == host and e["changed"]]
+        return [name for e in found for name in e["changed_steps"] or ([e["task"]] if e["status"] == "ok" else [])]
 
     def changed_steps(self, host: str) -> list[str]:
         """Return the step ids ("role.action") behind the changed tasks, each once, in order."""
         steps: list[str] = []
         for name in self.changed(host):
-            if name.startswith("gpu_plan : copy_files | "):  # part of the step that needs the files, which follows
-                continue
             match = re.match(r"(\w+) : (\w+) \| ", name)
             step = f"{match[1]}.{match[2]}" if match else name
             if name.startswith("reboot | "):  # the playbook's part of activating the driver

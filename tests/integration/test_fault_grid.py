@@ -52,7 +52,7 @@ class Fault(NamedTuple):
 
 
 DISTRO, VENDOR, CONTAINERS = "*.debian.org/*", "*/cuda/repos/*", "*/libnvidia-container/*"
-INSTALL = "nvidia_driver : install | Driver packages*"
+INSTALL = "nvidia_driver.install"
 OLDER = "580.95.05"
 OWN_KEY = ("/etc/docker/daemon.json", "/var/lib/gpu-ready/backup*", "/var/lib/gpu-ready/manifest.json#daemon_json")
 """What differs where a daemon.json existed before: the file, gpu-ready's copy of it, and its record in the manifest."""
@@ -86,14 +86,14 @@ FAULTS = (
     Fault("mirror-expired-key", only=(DEB,)),
     Fault("mirror-hang", (VENDOR,)),
     Fault("mirror-down", before=INSTALL),
-    Fault("docker-refuses", before="docker_engine : install | *"),
+    Fault("docker-refuses", before="docker_engine.install"),
     Fault("mirror-signature", (CONTAINERS,), only=(RPM,)),
-    Fault("gpu-off-bus", before="gpu_verify : *"),
-    Fault("package-lock", ("40",), before="kernel_headers : install | *", passes=True),
-    Fault("half-configured", ("0",), before="nvidia_driver : install | Package*", passes=True, only=(DEB,)),
+    Fault("gpu-off-bus", before="gpu_verify.verify"),
+    Fault("package-lock", ("40",), before="kernel_headers.install", passes=True),
+    Fault("half-configured", ("0",), before=INSTALL, passes=True, only=(DEB,)),
     Fault("tmp-noexec", before=INSTALL, passes=True),
-    Fault("mirror-slow", (CONTAINERS,), before="nvidia_container_runtime : repository | *", passes=True),
-    Fault("daemon-json", before="nvidia_container_runtime : configure | *", passes=True, keeps=OWN_KEY),
+    Fault("mirror-slow", (CONTAINERS,), before="nvidia_container_runtime.repository", passes=True),
+    Fault("daemon-json", before="nvidia_container_runtime.configure", passes=True, keeps=OWN_KEY),
     Fault(
         "libraries-moved",
         prepare={"nvidia_driver_version": OLDER, "nvidia_driver_hold": "false"},
@@ -115,8 +115,10 @@ class Host:
         self.files = footprint.take(self.running())
         self.tasks: list[tuple[str, float]] = []
         for before, event in zip(run.events, run.events[1:], strict=False):
-            if event["status"] == "ok" and event["changed"]:
+            if event["status"] == "ok" and event["changed"] and not event["changed_steps"]:
                 self.tasks.append((event["task"], event["time"] - before["time"]))
+            elif before["status"] == "began" and before["task"] in run.changed(name):
+                self.tasks.append((before["task"], event["time"] - before["time"]))
 
     def running(self) -> hosts.Running:
         return hosts.find(f"{FLEET}/{self.name}")

@@ -13,15 +13,15 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 WHOLE, CUT = "vm13", "vm13cut"
 CUTS = {
-    "kernel_headers : install | Headers of the running kernel": 8,
-    "nvidia_driver : blacklist_nouveau | Disable nouveau from the next boot on": 4,
-    "nvidia_driver : install | Driver packages; compiling the module takes minutes": 25,
-    "nvidia_driver : activate | Load the module": 3,
-    "nvidia_container_runtime : install | Toolkit packages": 6,
-    "nvidia_container_runtime : configure | Reload or restart docker": 0,
-    "gpu_verify : verify | Compare PCI bus, driver and container, GPU by GPU": 5,
+    "kernel_headers.install": 8,
+    "nvidia_driver.blacklist_nouveau": 4,
+    "nvidia_driver.install": 25,
+    "nvidia_driver.activate": 3,
+    "nvidia_container_runtime.install": 6,
+    "nvidia_container_runtime.configure": 0,
+    "gpu_verify.verify": 5,
 }
-"""Tasks, and the seconds after which the power is cut; 0: just before the task. The first boot after the blacklist follows a cut."""
+"""Steps, and the seconds after which the power is cut; 0: just before the step. The first boot after the blacklist follows a cut."""
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.integration.fleet import Fleet
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 HOST = "sample"
-INSTALL = "nvidia_driver : install | Driver packages; compiling the module takes minutes"
+INSTALL = "nvidia_driver.install"
 
 
 @pytest.fixture(scope="module")

@@ -156,12 +156,13 @@ def run_playbook(
     limit_kib: int = 0,
     given_plans: bool = False,
     groups: dict[str, Any] | None = None,
+    programs: Path = PROGRAMS,
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a playbook of the project, or of the test by its absolute path, over these hosts and their variables.
 
     ``limit_kib``: what the operator's shell allows each process, 0 for everything. ``given_plans``: the hosts answer
-    gpu_node_plan with plans, not with facts. ``groups``: of the inventory, whose variables say where the reports go.
+    gpu_node_plan with plans, not with facts. ``programs``: the directory of another ansible-core. ``groups``: of the inventory, whose variables say where the reports go.
     """
     root = tree_with_given_plans(directory.parent / "given_plans") if given_plans else ROOT
     limited = ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "sh"] if limit_kib else []
@@ -173,7 +174,7 @@ def run_playbook(
     environment |= packed_modules.environment()
     try:
         return subprocess.run(
-            [*limited, str(PROGRAMS / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],
+            [*limited, str(programs / "ansible-playbook"), "-i", str(inventory), str(root / playbook), *arguments],
             cwd=directory, env=environment | more, capture_output=True, text=True, check=False, timeout=limit_s,
         )  # fmt: skip
     finally:

@@ -43,6 +43,8 @@ ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgr
 MODULES = sorted({path.stem for path in (ROOT / "library").glob("*.py")} - ON_THE_CONTROL_NODE)
 PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
 OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "diff", "unreachable", "skipped", "results", "attempts"}
+EXECUTED = {"step", "reboot_required", "held_by"}
+"""What gpu_execute itself adds to its result; the rest of it is the answer of a step that is a verification."""
 METHODS = {"items", "values", "keys", "get"}
 
 
@@ -61,7 +63,8 @@ def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:
     routed = yaml_load((ROOT / "meta/runtime.yml").read_text())["plugin_routing"]["modules"]
     assert routed == dict.fromkeys(set(MODULES) - OWN_PLUGINS, {"action_plugin": "gpu_ready.nodes.gpu_host_module"})
     assert {path.stem for path in (ROOT / "plugins/action").glob("*.py")} == OWN_PLUGINS | ON_THE_CONTROL_NODE | {
-        "gpu_host_module"
+        "gpu_host_module",
+        "gpu_execute",
     }
 
 
@@ -97,7 +100,7 @@ def used_fields() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         for name, fields in re.findall(rf"\b({names})((?:\.\w+)+)", text):
             yield path.name, name, tuple(fields[1:].split("."))
         for field in re.findall(r"ansible_failed_result\.(\w+)", text):
-            assert field in OF_ANSIBLE or field in answers.Shown._fields, f"{path.name}: {field}"
+            assert field in OF_ANSIBLE | EXECUTED or field in answers.Shown._fields, f"{path.name}: {field}"
         columns = set(re.findall(rf"map\('extract', hostvars, '({names})'\)", text))
         for fields in re.findall(r"map\(attribute='([a-z][\w.]*)'", text) if columns else ():
             yield path.name, "|".join(sorted(columns)), tuple(fields.split("."))
@@ -120,8 +123,9 @@ def test_every_field_that_a_task_uses_is_in_the_record_of_its_module() -> None:
     }
     for file, names, fields in sorted(used):
         parts = tuple(part for part in fields if part not in METHODS)
-        if parts[0] not in {*OF_ANSIBLE, *answers.Shown._fields}:
+        if parts[0] not in {*OF_ANSIBLE, *EXECUTED, *answers.Shown._fields}:
             modules = set.union(*(registered[name] for name in names.split("|")))
+            modules = {"gpu_verify" if one == "gpu_execute" else one for one in modules}
             assert any(has_field(answers.record_of(module), parts) for module in modules), (file, modules, parts)
 
 

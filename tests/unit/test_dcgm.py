@@ -13,6 +13,7 @@ from plugins.module_utils.gpu_ready.facts.model import Facts, MonitoringFacts
 from plugins.module_utils.gpu_ready.system import monitoring_files as files
 from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.execute.monitoring import DCGM_FILES, FILES
 from plugins.plugin_utils.gpu_ready.plan import audit, compose
 from plugins.plugin_utils.gpu_ready.plan.dcgm import DcgmParams
 from plugins.plugin_utils.gpu_ready.plan.model import PackageTarget
@@ -134,11 +135,11 @@ def test_facts_ask_for_the_services_only_where_we_wrote_the_files(answer: str, r
     assert known.dcgm == {files.COUNTERS: hashlib.sha256(b"x\n").hexdigest()[:16]} and known.dcgm_running is running
 
 
-def test_the_role_writes_the_paths_and_files_of_the_catalog() -> None:
-    tasks = (ROOT / "roles/gpu_monitoring/tasks/dcgm.yml").read_text()
-    for path, digest in DIGESTS.items():
-        data = (ROOT / "roles/gpu_monitoring/files" / Path(path).name).read_bytes()
-        assert path in tasks and hashlib.sha256(data).hexdigest()[:16] == digest
+def test_the_step_writes_the_paths_and_files_of_the_catalog() -> None:
+    assert sorted(DCGM_FILES.values()) == sorted(DIGESTS)
+    for name, path in DCGM_FILES.items():
+        data = (FILES / name).read_bytes()
+        assert hashlib.sha256(data).hexdigest()[:16] == DIGESTS[path]
     unit = (ROOT / "roles/gpu_monitoring/files/gpu-ready.conf").read_text()
     assert files.COUNTERS in unit
 

@@ -86,7 +86,7 @@ def test_a_host_gets_the_file_that_the_operator_named_and_no_other(tmp_path: Pat
         name
         for host, message in re.findall(r"(?m)^(\S.*): failed\n  (.*)$", done.stdout)
         for name in host.split(", ")
-        if "Refuse files that the operator did not name" in message
+        if "The host requested" in message
     }
     assert refused == asking, done.stdout
     assert done.returncode == 2

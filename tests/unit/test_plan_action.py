@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.grid import sampled
 from tests.hostile.limits import impatient_tree
 from tests.unit.hosts import T4, bare
-from tests.unit.lying_host import NOTHING_TO_DO, READY, ROOT, TRUTHFUL, calls, collected, make_liar, run_playbook
+from tests.unit.lying_host import NOTHING_TO_DO, READY, TRUTHFUL, calls, collected, make_liar, run_playbook
 
 HONEST: dict[str, Any] = json.loads(json.dumps(collected(bare(T4))))
 PLAY = """\
@@ -248,9 +247,6 @@ def test_facts_that_the_planner_cannot_process_refuse_the_host_and_name_the_erro
 def test_the_time_limit_of_the_task_holds_for_the_planner_too(tmp_path: Path) -> None:
     """It interrupts the process that plans, wherever it is."""
     tree = impatient_tree(tmp_path / "tree", 20)
-    (tree / "plugins/plugin_utils").unlink()
-    copied = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "plugins/plugin_utils", tree / "plugins/plugin_utils", ignore=copied)
     compose = tree / "plugins/plugin_utils/gpu_ready/plan/compose.py"
     text = compose.read_text()
     begin = "    settings = parts.part_settings(settings, facts, part)\n"

@@ -14,6 +14,7 @@ DOCUMENTED |= {"_host", "_result", "_asdict", "_fields"}
 """Attributes and methods of plugins and results (ansible.com, Developing plugins; plugins/callback/__init__.py), and of
 NamedTuple."""
 PRIVATE = {
+    "plugins/action/gpu_execute.py": {"_connection", "_loader", "_shared_loader_obj"},
     "plugins/action/gpu_host_module.py": {
         "_discovered_interpreter",
         "_discovered_interpreter_key",

@@ -108,7 +108,7 @@ def test_hosts_at_different_tasks_are_counted_by_phase(progress: Any, clock: Clo
 
 
 def test_a_phase_lasts_through_tasks_of_other_roles_in_a_rollout_only(progress: Any) -> None:
-    """site.yml verifies by one task of gpu_verify; the tasks of gpu_monitoring come after it."""
+    """site.yml verifies in one task; that of gpu_monitoring comes after it."""
     for rollout, shown in ((False, ""), (True, "verify: ")):
         progress.rollout = rollout
         progress.batch_starts("Provision GPU nodes", hosts(1), hosts(1))
@@ -249,7 +249,7 @@ UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": [{}]}, "todo": {}}, None),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {"a.b": {}}}, None),
-        ("site.yml", "gpu_verify", {}, (GOOD, "ready")),
+        ("site.yml", "gpu_execute", {"verify": {"ok": True}}, (GOOD, "ready")),
         ("site.yml", "set_fact", {"ansible_facts": {"gpu_ready_failure": {}}}, (BAD, "")),
         ("audit.yml", "gpu_audit", {"audit": {"state": "drift"}}, (GOOD, "drift")),
         ("audit.yml", "debug", {"msg": "x"}, None),

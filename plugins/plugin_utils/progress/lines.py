@@ -17,6 +17,8 @@ NAMES = 8
 """Maximum number of host names in a summary; of more, only their number."""
 PLANNED = 40
 """Maximum number of host names before a text that they show alike: each has a plan that somebody has to approve."""
+STEP = "gpu-ready begins "
+"""How the messages begin in which a worker names a host and the step that it begins (plugins/action/gpu_execute.py)."""
 LASTS = 10
 """Seconds after which the live line shows the duration of the present task."""
 SETTLED = 3
@@ -51,6 +53,8 @@ class Progress:
         self.task = ""
         self.pinned = False
         self.turns: dict[str, Turn] = {}
+        self.steps: dict[str, str] = {}
+        """The steps that hosts have begun in the present task."""
         self.batches = 0
         self.batch: set[str] = set()
         self.waiting: set[str] = set()
@@ -93,7 +97,7 @@ class Progress:
 
     def task_starts(self, name: str) -> list[Line]:
         """Begin a task; its name without the role. A rollout's phase lasts through tasks of other roles."""
-        self.busy = set()
+        self.busy, self.steps = set(), {}
         head, bar, _ = name.partition(" | ")
         self.task, self.task_began = name, self.now()
         if bar and head in PHASES:
@@ -112,9 +116,18 @@ class Progress:
             self.turns[host] = Turn(head if bar and head in PHASES else last, self.task, self.now())
         return self.live()
 
+    def step_starts(self, host: str, step: str) -> list[Line]:
+        """Begin a step of the plan on a host, within the present task."""
+        if self.pinned and host in self.turns:
+            self.turns[host] = self.turns[host]._replace(task=step, began=self.now())
+        elif host in self.busy:
+            self.steps[host] = step
+        return self.live()
+
     def host_answers(self, host: str) -> list[Line]:
         """End the present task on a host."""
         self.busy.discard(host)
+        self.steps.pop(host, None)
         return self.live()
 
     def host_fails(self, host: str) -> list[Line]:
@@ -171,6 +184,10 @@ class Progress:
         task = f"{self.phase}: {task}" if self.phase else task
         lasts = self.now() - self.task_began
         since = f", {span(lasts)}" if lasts >= LASTS else ""
+        steps = list(self.steps.values())  # at once: the clock's thread asks while others begin and end
+        if steps:
+            listed = ", ".join(f"{step} on {steps.count(step)}" for step in dict.fromkeys(steps))
+            return listed + (f" ({span(lasts)})" if since else "")
         return f"{task} ({len(self.busy)} on it{since})" if self.busy else task
 
     def phases_of_hosts(self) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.plugins.callback import CallbackBase
+from ansible.utils.display import Display
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import STEP
 
 DOCUMENTATION = """
 name: record
@@ -24,6 +26,19 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "record"
     CALLBACK_NEEDS_ENABLED = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        show, main = Display.display, os.getpid()
+
+        def follow(display: Any, msg: str, *arguments: Any, **options: Any) -> Any:
+            """Record which step of a plan begins, in Ansible's own process alone: workers send it the message."""
+            if msg.startswith(STEP) and os.getpid() == main:
+                host, _, step = msg.removeprefix(STEP).partition(": ")
+                self._write({"host": host, "task": step, "status": "began", "changed": False})
+            return show(display, msg, *arguments, **options)
+
+        Display.display = follow
+
     def _record(self, status: str, result: Any) -> None:
         # The public attributes came with 2.19, the private ones go with a later release.
         host = getattr(result, "host", None) or result._host
@@ -39,8 +54,13 @@ class CallbackModule(CallbackBase):
             "plan": value.get("plan"),
             "todo": value.get("todo"),
             "diff": value.get("diff"),
-            "time": time.time(),
+            "changed_steps": value.get("changed_steps"),
         }
+        self._write(event)
+
+    def _write(self, event: dict[str, Any]) -> None:
+        event = {"action": "", "message": "", "plan": None, "todo": None, "diff": None, "changed_steps": None} | event
+        event["time"] = time.time()
         with Path(os.environ["GPU_READY_TEST_EVENTS"]).open("a", encoding="utf-8") as handle:
             handle.write(json.dumps(event, default=str) + "\n")
 

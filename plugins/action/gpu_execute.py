@@ -1,0 +1,161 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""Carries out the steps of a host's plan that belong to one role, in the order of the plan.
+
+Each module runs as in a task of its own: through its action plugin, which accepts the answer. The first failure ends
+the plan of this host; one of the connection ends the task, as in every other task.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ..module_utils.gpu_ready.base.plain_text import plain_text
+from ..plugin_utils.control_node import plain
+from ..plugin_utils.gpu_ready.execute import steps
+from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
+from ..plugin_utils.progress.lines import STEP
+
+LONGEST = 10_000
+"""Characters of a message of a module of Ansible's own, which nothing else bounds."""
+SILENT = (
+    "{} did not answer within {} seconds. Remedy: log in and look for processes in state D (ps -eo stat,pid,args), "
+    "mounts that hang (df) and `dmesg`; when the host answers again, run the same command again"
+)
+
+
+SHOWN = ("rc", "cmd", "stderr", "module_stderr")
+"""What a failed module of Ansible's own keeps beside its message, for the screen and for the step. Of the modules of
+gpu-ready everything was accepted."""
+NOT_SHOWN = ("changed", "diff", "exception", "invocation", "warnings")
+
+
+class TimeIsOver(BaseException):
+    """Raised by a signal, wherever the process waits; no Exception, because connections try again after one."""
+
+
+@contextmanager
+def deadline(seconds: int) -> Iterator[None]:
+    """Raise TimeIsOver in this process after these seconds, as Ansible's `timeout` of a task does."""
+
+    def end(*_: object) -> None:
+        raise TimeIsOver
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class HostCaller:
+    """Runs modules on the host of a task, and keeps what its result will say of them."""
+
+    def __init__(self, action: Any, variables: dict[str, Any]) -> None:
+        self.action = action
+        self.variables = variables
+        self.check = bool(action._task.check_mode)
+        self.step = ""
+        self.changed_steps: list[str] = []
+        self.warnings: list[str] = []
+        self.diffs: list[Any] = []
+
+    def run(self, module: str, arguments: Mapping[str, Any], seconds: int, check: bool) -> dict[str, Any]:
+        """Return the answer of a module. Raises StepFailed, AnsibleConnectionFailure."""
+        try:
+            with deadline(seconds):
+                answer = self.ask(module, arguments, check)
+        except TimeIsOver:
+            raise fail(SILENT.format(module.rpartition(".")[2], seconds)) from None
+        except AnsibleConnectionFailure:
+            raise
+        except AnsibleError as error:
+            raise fail(plain_text(str(error))[:LONGEST]) from error
+        if answer.get("changed") and (self.check or not check) and self.step not in self.changed_steps:
+            self.changed_steps.append(self.step)
+        self.warnings += answer.get("warnings") or []
+        diff = answer.get("diff") or []
+        self.diffs += [diff] if isinstance(diff, dict) else diff
+        if answer.get("failed") or answer.get("rc") not in (None, 0):
+            own = module.startswith("gpu_ready.nodes.")
+            kept = {name: answer[name] for name in answer if (name not in NOT_SHOWN if own else name in SHOWN)}
+            message = plain_text(str(answer.get("msg") or f"{module} failed"))
+            raise StepFailed({**kept, "failed": True, "msg": message[:LONGEST]})
+        return answer
+
+    def ask(self, module: str, arguments: Mapping[str, Any], check: bool) -> dict[str, Any]:
+        """Return the answer of a module, which its action plugin accepts."""
+        task = self.action._task.copy()
+        task.action, task.args, task.check_mode = module, dict(arguments), check
+        loader = self.action._shared_loader_obj
+        found = loader.module_loader.find_plugin_with_context(module)
+        name = found.action_plugin or (module if loader.action_loader.has_plugin(module) else "ansible.legacy.normal")
+        action = loader.action_loader.get(
+            name,
+            task=task,
+            connection=self.action._connection,
+            play_context=self.action._play_context,
+            loader=self.action._loader,
+            templar=self.action._templar,
+            shared_loader_obj=loader,
+        )
+        answer: dict[str, Any] = action.run(None, self.variables)
+        return answer
+
+    def setting(self, name: str) -> Any:
+        """Return a public variable of the host, None if it is not set."""
+        return plain(self.action._templar.template(self.variables[name])) if name in self.variables else None
+
+    def now(self) -> float:
+        """Return seconds of a clock that is never set back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    def warn(self, text: str) -> None:
+        """Show a warning with the result."""
+        self.warnings.append(text)
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """The plugin; Ansible finds it by this name."""
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        """Return what came of the steps of the part; a failure has the id of its step."""
+        super().run(tmp, task_vars)
+        variables = task_vars or {}
+        given = self._task.args
+        if "part" not in given or set(given) - {"part", "todo"}:
+            raise AnsibleActionFail(f"gpu_execute has the options part and todo, not: {', '.join(map(str, given))}")
+        name = str(given["part"])
+        todo = plain(given["todo"] if "todo" in given else (variables.get("gpu_plan_result") or {}).get("todo") or {})
+        modules = HostCaller(self, variables)
+
+        def begin(step: str) -> None:
+            """Tell Ansible's own process which step begins: the screen shows it, and a log has it."""
+            modules.step = step
+            # The method of the class: what the callback plugin makes of it is for Ansible's own process.
+            Display.display(self._display, f"{STEP}{variables['inventory_hostname']}: {step}", log_only=True)
+
+        result: dict[str, Any]
+        try:
+            part = steps.execute(name, todo, modules, begin)
+            result = {**part.verified, "steps": steps.steps_of(name, todo)}
+            result |= {"reboot_required": part.reboot_required, "held_by": part.held_by}
+        except StepFailed as error:
+            result = error.result
+        result |= {"changed": bool(modules.changed_steps), "changed_steps": modules.changed_steps}
+        result |= {"warnings": modules.warnings} if modules.warnings else {}
+        return result | ({"diff": modules.diffs} if modules.diffs else {})

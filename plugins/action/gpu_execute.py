@@ -144,7 +144,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         modules = HostCaller(self, variables)
 
         def begin(step: str) -> None:
-            """Tell Ansible's own process which step begins: the screen shows it, and a log has it."""
+            """Show Ansible's own process which step begins: the screen shows it, and a log has it."""
             modules.step = step
             # The method of the class: what the callback plugin makes of it is for Ansible's own process.
             Display.display(self._display, f"{STEP}{variables['inventory_hostname']}: {step}", log_only=True)

@@ -76,7 +76,7 @@ print(json.dumps({{"changed": True}} if met else {{"failed": True, "msg": "the o
 HANGS = "import time; time.sleep(300)"
 LEAVES = "open(home + '/left', 'w').close(); print(json.dumps({'changed': True}))"
 CONNECTION = '''
-"""A host of this machine that is gone after one of its modules has said so."""
+"""A host of this machine that is unreachable after one of its modules ended with that."""
 
 import os
 
@@ -216,7 +216,7 @@ def modules(plan: list[str]) -> list[str]:
 
 @pytest.fixture(params=["linear", "host_pinned"])
 def strategy(request: pytest.FixtureRequest) -> str:
-    """Return how Ansible goes through tasks and hosts."""
+    """Return how Ansible runs tasks and hosts."""
     return str(request.param)
 
 

@@ -16,7 +16,7 @@ ATTEMPTS, DELAY = 16, 2
 ANSWERS_WITHIN = 300
 """Seconds after which a service is not asked again, however long each question took."""
 DIRECTORY = "/var/lib/gpu-ready"
-"""Where copied files lie on a host until they are used."""
+"""Where copied files are on a host until they are used."""
 
 Parameters = Mapping[str, Any]
 Answer = dict[str, Any]

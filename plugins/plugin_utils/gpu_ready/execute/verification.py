@@ -31,7 +31,7 @@ def questions(tag: str) -> dict[str, list[str]]:
     }
 
 
-def lacks_image(engine: str, question: list[str], part: Execution) -> bool:
+def needs_image(engine: str, question: list[str], part: Execution) -> bool:
     """Return whether an engine has to load the image. Raises StepFailed."""
     try:
         answer = part.command(*question)
@@ -43,13 +43,13 @@ def lacks_image(engine: str, question: list[str], part: Execution) -> bool:
 
 
 def copy_image(step: Parameters, path: Path, part: Execution) -> tuple[str, str]:
-    """Copy an image of the control node if an engine lacks it; return its tag and its path on the host."""
+    """Copy an image of the control node if an engine has none of it; return its tag and its path on the host."""
     with path.open("rb") as file:
         tag = f"gpu-ready/verify:{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
     engines = (step["expect"].get("engines") or {}).get("names", ["docker"])
     asked = questions(tag)
-    lacking = [lacks_image(engine, asked[engine], part) for engine in engines if engine in asked]
-    if any(lacking):
+    needing = [needs_image(engine, asked[engine], part) for engine in engines if engine in asked]
+    if any(needing):
         # The slash makes copy create the directory; the module deletes it after every engine has loaded the image.
         copy = {"src": str(path.resolve()), "dest": f"{DIRECTORY}/verify/", "mode": "0600"}
         part.run("ansible.builtin.copy", copy, COPY)

@@ -54,6 +54,20 @@ def test_every_step_is_in_the_record() -> None:
     assert planned | set(MORE) == set(steps.STEPS)
 
 
+def test_commands_get_a_list_of_arguments_and_files_their_mode() -> None:
+    """A list is not split and needs no quotes; without a mode the umask of the host would decide."""
+    commands, written = 0, 0
+    for module, arguments, *_ in step_calls.every():
+        if module == "ansible.builtin.command":
+            commands += 1
+            assert set(arguments) == {"argv"} and all(isinstance(word, str) for word in arguments["argv"])
+        elif module in ("ansible.builtin.copy", "ansible.builtin.file") and arguments.get("state") != "absent":
+            written += 1
+            assert arguments["mode"] in ("0755", "0600", "preserve")
+            assert arguments.get("owner", "root") == "root"
+    assert commands and written
+
+
 def test_the_steps_of_the_part_are_carried_out_in_the_order_of_the_plan() -> None:
     begun: list[str] = []
     other: dict[str, Any] = {"docker_engine.repository": {"repositories": []}}

@@ -73,7 +73,7 @@ ARGUMENT_SPEC = {"name": {"type": "str", "required": True}, "message": {"type": 
 
 
 def run(host, params, check):
-    raise GpuReadyError(service.explain_service(host, params["name"], params["message"]))
+    raise GpuReadyError(service.describe_service(host, params["name"], params["message"]))
 
 
 def main():

@@ -19,10 +19,12 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action.normal import ActionModule as Normal
 
+from ..module_utils.gpu_ready.base.evidence import MARK
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
 from ..plugin_utils.answers import accept, check_verification, record_of
 from ..plugin_utils.connection_failures import explain_connection
+from ..plugin_utils.explanations import explain_answer
 from ..plugin_utils.gpu_ready.catalog import driver_packages
 from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings, wrong_values
@@ -33,8 +35,10 @@ from ..plugin_utils.variables.names import NAMES, unread_variables
 
 OUTPUT = 16 * 2**20
 """Maximum number of characters that a module prints which collects facts: they may be megabytes."""
-SMALL = 4 * 2**20
-"""Of any other module: an uninstallation of 10,000 files prints 0.6 million."""
+SMALL = 8 * 2**20
+"""Of any other module: an uninstallation of 10,000 files prints 0.6 million, a failed build its log (evidence.py)."""
+EXPLAINING = 60.0
+"""Seconds of processor time for the explanations of an answer. One megabyte of a compiler's log takes two."""
 COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit", "gpu_capture")
 LOOKING = ("gpu_node_plan", "gpu_audit", "gpu_capture")
 """Modules with which a run begins on a host."""
@@ -221,5 +225,8 @@ class ActionModule(Normal):  # type: ignore[misc]
             raise WrongAnswer("too many lists in each other") from None
         for note in notes:
             self._display.warning(LINE.fit(note))
+        if json.dumps(MARK)[1:-1] in text:
+            with process_limits(seconds=EXPLAINING):
+                answer = explain_answer(answer)
         accepted = self.accept(answer)
         return super()._parse_returned_data({**res, "stdout": json.dumps(accepted)}, *more)

@@ -42,12 +42,13 @@ def process_limits(memory: int = MEMORY, seconds: float = math.inf) -> Iterator[
             raise LimitExceeded(large if most_memory() > most else f"more than {seconds:.0f} seconds of processor time")
 
     before = signal.signal(signal.SIGPROF, look)
-    signal.setitimer(signal.ITIMER_PROF, CHECK_EVERY, CHECK_EVERY)
+    outer = signal.setitimer(signal.ITIMER_PROF, CHECK_EVERY, CHECK_EVERY)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+        signal.setitimer(signal.ITIMER_PROF, *outer)  # of limits around these
 
 
 def most_memory() -> int:

@@ -4,6 +4,7 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.driver import dkms
+from tests.unit.explained import raises_explained
 from tests.unit.recorded import RecordedHost
 
 K = "6.12.57+deb13-amd64"
@@ -103,7 +104,7 @@ def test_modules_that_lost_their_content_are_rebuilt(content: str, others: str, 
 def test_a_failed_build_is_reported_with_the_compilers_cause() -> None:
     log = "/usr/src/nvidia/os.c:1:2: error: implicit declaration of function 'vma_flags'\nmake[1]: *** [Makefile:1] Error 2\n"
     host = Node({LOG: log}, ADDED, fails=FAILED)
-    with pytest.raises(dkms.DkmsError, match=f"could not build the module for kernel .*does not compile.*{LOG}"):
+    with raises_explained(dkms.DkmsError, match=f"could not build the module for kernel .*does not compile.*{LOG}"):
         dkms.build(host, K)
 
 

@@ -2,14 +2,15 @@
 
 import pytest
 
+from plugins.module_utils.gpu_ready.base import log_texts
 from plugins.module_utils.gpu_ready.base.host import Result
-from plugins.module_utils.gpu_ready.diagnostics import failure
 from plugins.module_utils.gpu_ready.driver import kernel_module, service
 from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from plugins.module_utils.gpu_ready.driver.runfile import install as runfile
 from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
 from plugins.module_utils.gpu_ready.driver.runfile import spec as runfile_spec
 from plugins.module_utils.gpu_ready.packaging import apt, apt_errors
+from plugins.plugin_utils.explanations import explain_answer, find
 from tests.unit.recorded import RecordedHost
 
 MAKE_LOG = "/var/lib/dkms/nvidia/580.95.05/build/make.log"
@@ -22,6 +23,13 @@ CALLED = (
 )
 NOISE = "".join(f"  CC [M]  /var/lib/dkms/nvidia/580.95.05/build/part{number}.o\n" for number in range(300))
 HEAD = "DKMS make.log for nvidia-580.95.05 for kernel 6.12.0-1-amd64 (x86_64)\nmake[1]: Entering directory '/usr/src'\n"
+
+
+def explained_build(manager: apt.Apt, answer: Result) -> str:
+    """What the control node says of the build that failed in a call."""
+    build = manager.find_build(answer)
+    assert build
+    return str(explain_answer(manager.describe_build(build)))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,7 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
     host = RecordedHost(files={MAKE_LOG: log})
     manager = apt.Apt(host)
     answer = Result(100, CALLED, "E: Sub-process /usr/bin/dpkg returned an error code (1)\n")
-    message = apt_errors.explain_failure("installing the driver", answer) + manager.describe_make_log(answer)
+    message = apt_errors.explain_failure("installing the driver", answer) + explained_build(manager, answer)
     assert message.startswith("installing the driver: DKMS could not build the module for kernel 6.12.0-1-amd64: ")
     assert f"; the whole log is {MAKE_LOG} on the host. Remedy: " in message
     assert len(message) < 700 and "\n" not in message and "CC [M]" not in message
@@ -58,14 +66,14 @@ def test_a_failed_build_names_the_compilers_reason_and_the_log(log: str, words: 
 
 
 def test_a_failure_without_a_build_gets_no_log() -> None:
-    assert apt.Apt(RecordedHost()).describe_make_log(Result(100, "", "E: Unable to locate package x")) == ""
+    assert apt.Apt(RecordedHost()).find_build(Result(100, "", "E: Unable to locate package x")) is None
 
 
 def test_missing_headers_are_named_without_a_log() -> None:
     text = (
         "Error! Your kernel headers for kernel 6.1.0-50-amd64 cannot be found at /lib/modules/6.1.0-50-amd64/build.\n"
     )
-    message = apt.Apt(RecordedHost()).describe_make_log(Result(100, text, ""))
+    message = explained_build(apt.Apt(RecordedHost()), Result(100, text, ""))
     assert "headers of the kernel are missing" in message and "install the headers" in message
 
 
@@ -125,7 +133,7 @@ NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
     ],
 )  # fmt: skip
 def test_message_of_a_module_that_does_not_load(printed: str, log: str, words: list[str]) -> None:
-    message = kernel_module.explain_modprobe("nvidia", printed, "6.1.0-50-amd64", log)
+    message = explain_answer(kernel_module.describe_modprobe("nvidia", printed, "6.1.0-50-amd64", log))
     assert message.startswith("the module nvidia does not load") and "dmesg" in message
     assert "\n" not in message and len(message) < 700
     for word in words:
@@ -134,9 +142,9 @@ def test_message_of_a_module_that_does_not_load(printed: str, log: str, words: l
 
 def test_earlier_kernel_messages_do_not_explain_a_new_failure() -> None:
     before = "[1.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1\n[2.0] usb: new device\n"
-    assert failure.new_lines(before, before + "[3.0] NVRM: new\n") == "\n[3.0] NVRM: new\n"
-    assert failure.new_lines("", "[3.0] x\n") == "[3.0] x\n"
-    assert failure.new_lines("[1.0] dropped from the ring\n", "[3.0] x\n") == "[3.0] x\n"
+    assert log_texts.new_lines(before, before + "[3.0] NVRM: new\n") == "\n[3.0] NVRM: new\n"
+    assert log_texts.new_lines("", "[3.0] x\n") == "[3.0] x\n"
+    assert log_texts.new_lines("[1.0] dropped from the ring\n", "[3.0] x\n") == "[3.0] x\n"
 
 
 STARTING = "Starting docker.service - Docker Application Container Engine...\n"
@@ -199,8 +207,8 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
 )  # fmt: skip
 def test_message_of_a_service_that_does_not_start(journal: str, words: list[str]) -> None:
     host = RecordedHost(programs={service.journal_command("docker"): Result(0, journal, "")})
-    message = service.explain_service(
-        host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'."
+    message = explain_answer(
+        service.describe_service(host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'.")
     )
     assert message.startswith("the service docker does not run: ")
     assert "; the whole log is the output of `journalctl -u docker` on the host. Remedy: " in message
@@ -256,7 +264,7 @@ def test_a_command_of_the_unit_that_failed_is_named_with_its_file(shown: str, wo
             tuple(service.show_command("docker", "FragmentPath", "DropInPaths")): Result(0, paths, ""),
         },
     )
-    message = service.explain_service(host, "docker", "")
+    message = explain_answer(service.describe_service(host, "docker", ""))
     assert all(word in message for word in words), message
     assert " Remedy: " in message
 
@@ -270,7 +278,7 @@ def test_the_services_own_reason_comes_before_a_command_that_failed() -> None:
             tuple(service.show_command("docker", *service.DIRECTIVES)): Result(0, shown, ""),
         }
     )
-    assert "no runtime named nvidia" in service.explain_service(host, "docker", "")
+    assert "no runtime named nvidia" in explain_answer(service.describe_service(host, "docker", ""))
 
 
 def test_quoted_evidence_ends_with_its_line() -> None:
@@ -278,12 +286,12 @@ def test_quoted_evidence_ends_with_its_line() -> None:
         STARTING
         + "unable to configure the Docker daemon with file /etc/docker/daemon.json: EOF\ndocker.service: Failed\n"
     )
-    found = failure.find([("container-error", journal)])
+    found = find([("container-error", journal)])
     assert found and found.message == "unable to configure the Docker daemon with file /etc/docker/daemon.json: EOF"
     modprobe = (
         "modprobe: ERROR: could not insert nvidia: Key was rejected by service\nmodprobe: ERROR: ../libkmod.c:1\n"
     )
-    found = failure.find([("installer-log", modprobe)])
+    found = find([("installer-log", modprobe)])
     assert found and found.message == "Key was rejected by service"
 
 
@@ -302,7 +310,7 @@ def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
     spec = runfile_spec.DriverSpec("580.95.05", "open", ["6.12.0-1-amd64"])
     with pytest.raises(runfile_spec.RunfileError) as caught:
         runfile._call_installer(host, spec, ["sh", "x.run"], runfile_fetch.RunfileLimits(), {}, None)
-    message = str(caught.value)
+    message = explain_answer(str(caught.value))
     assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in message
     assert "ended with 1, and no driver was installed: " in message
     assert "; the whole log is /var/log/nvidia-installer.log on the host. Remedy: " in message

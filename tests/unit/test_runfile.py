@@ -18,7 +18,9 @@ from plugins.module_utils.gpu_ready.driver.runfile import spec as runfile_spec
 from plugins.module_utils.gpu_ready.driver.runfile import state as runfile_state
 from plugins.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource
 from plugins.module_utils.gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
+from plugins.plugin_utils.explanations import explain_answer
 from tests.unit import web_server
+from tests.unit.explained import raises_explained
 from tests.unit.recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
@@ -130,15 +132,13 @@ def test_warnings_and_consequences_are_not_causes() -> None:
         "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure ...\n"
         "ERROR: Installation has failed.  Please see the file '/var/log/nvidia-installer.log' for details.\n"
     )
-    found = runfile_messages.explain_failure(log, "")
-    assert found.code == "kernel_headers_missing" and "has failed" not in (found.detail or "")
+    message = explain_answer(runfile_messages.describe_failure(log, ""))
+    assert "headers of the kernel are missing" in message and "has failed" not in message
 
 
 def test_an_unknown_failure_shows_the_output() -> None:
-    assert "strange thing" in runfile_messages.format_explanation(
-        runfile_messages.explain_failure("", "a strange thing\n")
-    )
-    assert "no output" in runfile_messages.format_explanation(runfile_messages.explain_failure("", ""))
+    assert "strange thing" in explain_answer(runfile_messages.describe_failure("", "a strange thing\n"))
+    assert "no output" in explain_answer(runfile_messages.describe_failure("", ""))
 
 
 # ---- what is missing ------------------------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def test_a_further_kernel_is_built_without_the_installer(installer: InstallerSou
 
 def test_a_failure_names_the_cause_and_leaves_no_trace(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing("ERROR: Unable to find the development tool `cc` in your path\n", rc=1)
-    with pytest.raises(
+    with raises_explained(
         RunfileError, match=r"ended with 1, and no driver was installed: a tool for building.*installer\.log.*Remedy: "
     ):
         runfile.install(host, SETTINGS, installer, LIMITS, str(tmp_path))
@@ -444,7 +444,7 @@ def test_a_failure_names_the_cause_and_leaves_no_trace(installer: InstallerSourc
 
 def test_message_of_a_failed_upgrade_names_the_previous_driver(installer: InstallerSource, tmp_path: Path) -> None:
     host = Installing("ERROR: No space left on device\n", rc=1, before=with_driver("580.95.05"))
-    with pytest.raises(RunfileError, match=r"580\.95\.05 is still installed: a disk is full"):
+    with raises_explained(RunfileError, match=r"580\.95\.05 is still installed: a disk is full"):
         runfile.install(host, SETTINGS, installer, LIMITS, str(tmp_path))
 
 

@@ -35,41 +35,36 @@ LINKER_LIMIT = 300.0
 SECTION = "cuda_runfile"
 """The manifest's section of toolkits installed by gpu-ready."""
 
-CAUSES: List[Tuple[str, str, str, str]] = [
+CAUSES: List[Tuple[str, str, str]] = [
     (
-        "library_missing",
         r"error while loading shared libraries: \S+",
         "the installer needs a library that is missing on this host",
         "install it (libxml2, for instance), then run again",
     ),
     (
-        "no_space",
         r"No space left on device|[Nn]ot enough (?:disk )?space|Disk space check has failed",
         "a disk is full",
         "free disk space in /usr/local and /var/lib/gpu-ready",
     ),
     (
-        "no_place_for_programs",
         r"cuda-installer: Permission denied|Permission denied.*cuda-installer",
         "the temporary directory is mounted noexec",
         "mount /var/lib/gpu-ready or /root without noexec",
     ),
     (
-        "compiler_refused",
         r"Failed to verify gcc version|unsupported compiler version",
         "the installer does not support this host's compiler",
         "choose a newer toolkit, or install a gcc that it supports",
     ),
-    ("archive_corrupt", r"[Ee]rror in check ?sums|Error in MD5", "the archive is damaged", "fetch it again"),
+    (r"[Ee]rror in check ?sums|Error in MD5", "the archive is damaged", "fetch it again"),
     (
-        "option_unknown",
         r"[Uu]nknown option|[Uu]nrecogni[sz]ed option",
         "the installer does not support an option",
         "choose release 11.0 or newer",
     ),
-    ("not_root", r"must be run as root|Permission denied", "it did not run as root", "let Ansible become root"),
+    (r"must be run as root|Permission denied", "it did not run as root", "let Ansible become root"),
 ]
-"""(code, pattern, cause, remedy) of a failed run, causes before consequences."""
+"""(pattern, cause, remedy) of a failed run, causes before consequences."""
 
 
 class ToolkitInstaller(NamedTuple):
@@ -256,10 +251,9 @@ def run_installer(host: Host, argv: List[str], limit: float, temporary: str, req
     answer = host.run(argv, limit, environment)
     if answer.rc == 0:
         return
-    why = runfile_messages.explain_failure(host.read(LOG) or "", answer.out + "\n" + answer.err, CAUSES)
+    why = runfile_messages.find_cause(host.read(LOG) or "", answer.out + "\n" + answer.err, LOG, CAUSES)
     raise RunfileError(
-        "the installer of CUDA %s ended with %d: %s"
-        % (request.release or request.version, answer.rc, runfile_messages.format_explanation(why, LOG))
+        "the installer of CUDA %s ended with %d: %s" % (request.release or request.version, answer.rc, why)
     )
 
 
@@ -267,10 +261,10 @@ def run_uninstaller(host: Host, version: str, path: str) -> None:
     """Raises RunfileError if the toolkit is still installed afterwards."""
     answer = host.run([uninstaller_path(path), "--silent"], REMOVAL_LIMIT, runfile_spec.ENVIRONMENT)
     if answer.rc != 0 or host.exists(path + "/bin/nvcc"):
-        why = runfile_messages.explain_failure(host.read(UNINSTALL_LOG) or "", answer.out + "\n" + answer.err, CAUSES)
+        log = host.read(UNINSTALL_LOG) or ""
+        why = runfile_messages.find_cause(log, answer.out + "\n" + answer.err, "", CAUSES)
         raise RunfileError(
-            "%s did not remove CUDA %s (it ended with %d): %s"
-            % (uninstaller_path(path), version, answer.rc, runfile_messages.format_explanation(why))
+            "%s did not remove CUDA %s (it ended with %d): %s" % (uninstaller_path(path), version, answer.rc, why)
         )
 
 

@@ -6,8 +6,9 @@ from typing import Dict, Iterable, List, Tuple
 
 from ..base import versions
 from ..base.errors import GpuReadyError
+from ..base.evidence import FailureEvidence, Search, explained_later
 from ..base.host import Host
-from ..diagnostics import failure
+from ..base.log_texts import key_line, make_log
 from ..packaging import manager
 
 TREES = ("extra", "updates/dkms", "updates")
@@ -156,16 +157,17 @@ def remove_damaged(host: Host, kernel: str, damaged: List[str]) -> List[str]:
 
 
 def run(host: Host, argv: List[str]) -> None:
-    """Raises DkmsError, with the cause in the compiler's log if DKMS names one."""
+    """Raises DkmsError, with the compiler's log if DKMS names one."""
     answer = host.run(argv, LIMIT)
     if answer.rc == 0:
         return
     text = answer.out + "\n" + answer.err
-    call, path = " ".join(argv), failure.make_log(text)
+    call, path = " ".join(argv), make_log(text)
     if path:
-        why = failure.explain_failure([("installer-log", host.read(path) or text)], path, ("dkms_failed",))
+        build = Search([("installer-log", host.read(path) or text)], [manager.BUILD_FAILED])
+        why = explained_later(FailureEvidence([build], path))
         raise DkmsError("%s: %s" % (manager.find_dkms_failure(call, text) or call, why))
     raise DkmsError(
         "`%s` ended with %d (%s). Remedy: read `dkms status` on the host, then run again"
-        % (call, answer.rc, failure.key_line([text]))
+        % (call, answer.rc, key_line([text]))
     )

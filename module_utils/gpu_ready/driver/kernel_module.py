@@ -3,8 +3,9 @@
 import re
 from typing import Dict, List, NamedTuple, Optional
 
+from ..base.evidence import FailureEvidence, Search, explained_later
 from ..base.host import Host
-from ..diagnostics import failure
+from ..base.log_texts import key_line
 from ..hardware import pci
 from ..system import nvrm_version
 from .gpu_processes import describe_commands, gpu_process_ids
@@ -14,7 +15,9 @@ UNLOAD_ORDER = (
     "nvidia_peermem", "nvidia",
 )  # fmt: skip
 """Users first. (NVIDIA's gpu-driver-container unloads in this order.)"""
-CONSEQUENCES = ("no_gpu_found", "probe_failed")
+EVENTS = ["xid", "sxid"]
+"""Reports of a working GPU; never the reason why a module does not load."""
+CONSEQUENCES = ["no_gpu_found", "probe_failed"]
 """Kernel messages that only repeat modprobe's error number: the module binds to no GPU."""
 
 
@@ -93,27 +96,29 @@ def module_users(host: Host, names: List[str]) -> str:
     return ""
 
 
-def explain_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
+def describe_modprobe(name: str, output: str, kernel: str, messages: str) -> str:
     """Return the message for a failed modprobe: the kernel's reason, else modprobe's output.
 
     ``messages`` is the kernel's log since modprobe started, which has more than modprobe's error number.
     """
-    quoted = failure.key_line([output]) if output.strip() else "modprobe printed nothing"
-    found = failure.find([("dmesg", messages)], failure.EVENTS + CONSEQUENCES) or failure.find(
-        [("installer-log", output), ("dmesg", messages)], failure.EVENTS
-    )
+    quoted = key_line([output]) if output.strip() else "modprobe printed nothing"
     what = "the module %s does not load into the kernel %s" % (name, kernel)
-    if found is None and "not found in directory" in output and not name.startswith("nvidia"):
-        return (
-            "%s (%s): this kernel has it in no installed package. Remedy: install the package with its further modules "
+    if "not found in directory" in output and not name.startswith("nvidia"):
+        unknown = (
+            "%s: this kernel has it in no installed package. Remedy: install the package with its further modules "
             "(linux-modules-extra on Ubuntu, kernel-modules-extra elsewhere), or boot a kernel of "
-            "the distribution, then run again" % (what, quoted)
+            "the distribution, then run again" % quoted
         )
-    if found is None:
-        return "%s (%s). Remedy: read the end of the kernel's log, `dmesg`, then run again" % (what, quoted)
-    shown = "%s; %s" % (quoted, found.message) if found.message and found.message not in quoted else quoted
-    because = failure.format_failure(found.cause, shown, "the output of `dmesg`", found.remedy)
-    return "%s: %s" % (what, because)
+    else:
+        unknown = "%s. Remedy: read the end of the kernel's log, `dmesg`, then run again" % quoted
+    searches = [
+        Search([("dmesg", messages)], EVENTS + CONSEQUENCES),
+        Search([("installer-log", output), ("dmesg", messages)], EVENTS),
+    ]
+    return "%s: %s" % (
+        what,
+        explained_later(FailureEvidence(searches, "the output of `dmesg`", quoted, unknown=unknown)),
+    )
 
 
 def parse_majors(text: str) -> Dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple
 from ..base import files, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import MISSING, Host
-from ..diagnostics import failure
+from ..base.log_texts import new_lines
 from . import dkms, gpu_services, kernel_module, pod_processes, stopped_services
 
 LIMIT = 180.0
@@ -120,8 +120,8 @@ def load(host: Host, names: List[str]) -> List[str]:
         before = host.run(["dmesg"]).out
         answer = host.run(["modprobe", name], LIMIT)
         if answer.rc != 0:
-            log = failure.new_lines(before, host.run(["dmesg"]).out)
-            raise ModuleError(kernel_module.explain_modprobe(name, answer.err + answer.out, host.uname()[0], log))
+            log = new_lines(before, host.run(["dmesg"]).out)
+            raise ModuleError(kernel_module.describe_modprobe(name, answer.err + answer.out, host.uname()[0], log))
         fresh.append(name)
     return fresh
 

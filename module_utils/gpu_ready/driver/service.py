@@ -5,8 +5,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import manifest, manifest_notes
 from ..base.errors import GpuReadyError
+from ..base.evidence import FailureEvidence, Search, explained_later, format_failure
 from ..base.host import Host
-from ..diagnostics import failure
+from ..base.log_texts import since_last_start, since_start
 
 KINDS = ("container-error", "nvidia-smi", "dmesg")
 """What the journals of docker, the fabric manager and the persistence daemon are searched for, in this order."""
@@ -42,7 +43,7 @@ def run_service(host: Host, unit: str, state: str, check: bool = False, path: st
     if start or state == RESTARTED:
         answer = host.run(["systemctl", "restart" if state == RESTARTED else "start", unit], START_LIMIT)
         if answer.rc != 0:
-            raise GpuReadyError(explain_service(host, unit, (answer.err or answer.out).strip()))
+            raise GpuReadyError(describe_service(host, unit, (answer.err or answer.out).strip()))
     return {"changed": True}
 
 
@@ -68,23 +69,25 @@ def journal_command(unit: str) -> Tuple[str, ...]:
     return ("journalctl", "--unit", unit, "--boot", "--quiet", "--no-pager", "--lines", "200", "--output", "cat")
 
 
-def explain_service(host: Host, unit: str, output: str) -> str:
+def describe_service(host: Host, unit: str, output: str) -> str:
     """Return the message for a service that does not run; ``output`` of the start replaces an empty journal."""
     # The last lines may still be queued; systemd before 228 has no such option.
     host.run(["journalctl", "--sync"])
     journal = host.run(list(journal_command(unit))).out
-    # Since the last start, which may end without any output; if that has no reason, since the last one with output.
-    newest = [(kind, failure.since_last_start(journal)) for kind in KINDS]
-    texts = newest if failure.find(newest) else [(kind, failure.since_start(journal, unit)) for kind in KINDS]
-    if not journal.strip():
-        texts = [("container-error", output)]
     log = "the output of `journalctl -u %s`" % unit
+    newest = [(kind, since_last_start(journal)) for kind in KINDS]
     command = find_failed_command(host.run(show_command(unit, *DIRECTIVES)).out)
-    if command is not None and failure.find(newest, (UNKNOWN_COMMAND,)) is None:
-        because = explain_command(host, unit, command, log)
+    if command is not None:
+        found = FailureEvidence(
+            [Search(newest, [UNKNOWN_COMMAND])], log, unknown=describe_command(host, unit, command, log)
+        )
+    elif journal.strip():
+        # The last start may end without any output; if that has no reason, since the last one with output.
+        with_output = [(kind, since_start(journal, unit)) for kind in KINDS]
+        found = FailureEvidence([Search(newest), Search(with_output)], log)
     else:
-        because = failure.explain_failure(texts, log)
-    return "the service %s does not run: %s" % (unit, because)
+        found = FailureEvidence([Search([("container-error", output)])], log)
+    return "the service %s does not run: %s" % (unit, explained_later(found))
 
 
 class FailedCommand(NamedTuple):
@@ -113,7 +116,7 @@ def find_failed_command(shown: str) -> Optional[FailedCommand]:
     return None
 
 
-def explain_command(host: Host, unit: str, failed: FailedCommand, log: str) -> str:
+def describe_command(host: Host, unit: str, failed: FailedCommand, log: str) -> str:
     """Return the failure of a command of a unit, with the file that has it."""
     shown = host.run(show_command(unit, "FragmentPath", "DropInPaths")).out
     paths = [path for line in shown.splitlines() for path in line.partition("=")[2].split()]
@@ -124,7 +127,7 @@ def explain_command(host: Host, unit: str, failed: FailedCommand, log: str) -> s
         "correct or remove that line%s (`systemctl cat %s` shows the unit), run `systemctl daemon-reload`, then run "
         "this again"
     )
-    return failure.format_failure(cause, None, log, remedy % (where, unit))
+    return format_failure(cause, "", log, remedy % (where, unit))
 
 
 def has_command(text: str, failed: FailedCommand) -> bool:

@@ -6,8 +6,8 @@ import time
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from ..base import files
+from ..base.evidence import add_outcome
 from ..base.host import TIMED_OUT, Host, Result
-from ..diagnostics import failure
 from . import apt_entries, apt_lists, apt_policy, apt_sources, archives, proxies
 from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
 from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status
@@ -16,6 +16,7 @@ from .manager import (
     HEADERS,
     LOCK_WAIT,
     RUN_LIMIT,
+    FailedChange,
     Installed,
     Manager,
     PackageChange,
@@ -151,7 +152,8 @@ class Apt(Manager):
         """Run apt-get (changes the host)."""
         answer = self.call(argv)
         if answer.rc != 0:
-            raise PackageError(self.describe_failure(what, answer) + self.describe_make_log(answer))
+            failed, build = self.describe_failure(what, answer), self.find_build(answer)
+            raise FailedChange(failed, build, self.describe_build(build)) if build else PackageError(failed)
         return answer
 
     def describe_failure(self, what: str, answer: Result) -> str:
@@ -377,16 +379,17 @@ class Apt(Manager):
         try:
             for argv in calls:
                 self.run_change(what, argv)
-        except PackageError as error:
-            message = str(error)
-            path = failure.named_log(message)
-            log = self.host.read(path) if path else None
-            message = failure.add_outcome(message, self.undo(before, simulation, requested))
-            if path and log is not None and self.host.read(path) is None:  # it was removed with its package
+        except FailedChange as error:
+            build = error.build
+            there = bool(build.path and self.host.exists(build.path))
+            outcome = self.undo(before, simulation, requested)
+            if there and not self.host.exists(str(build.path)):  # it was removed with its package
                 kept = os.path.join(os.path.dirname(self.store), MAKE_LOG)
-                files.write_atomic(kept, log.encode("utf-8"))
-                message = message.replace(path, kept)
-            raise PackageError(message) from error
+                files.write_atomic(kept, build.text.encode("utf-8"))
+                build = build._replace(path=kept)
+            raise PackageError(error.call + self.describe_build(build, outcome)) from error
+        except PackageError as error:
+            raise PackageError(add_outcome(str(error), self.undo(before, simulation, requested))) from error
         self.host.sync_disks()  # dpkg waits for its own files, and for nothing that the packages' scripts write
 
     def undo(self, before: Dict[str, Installed], simulation: Simulation, requested: Set[str]) -> str:

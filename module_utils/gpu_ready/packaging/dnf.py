@@ -36,9 +36,7 @@ from .manager import (
     Simulation,
     TransactionKilled,
     choose_version,
-    find_dkms_build,
     find_dkms_failure,
-    is_driver_build,
     refuse_unrequested,
 )
 
@@ -242,12 +240,13 @@ class Dnf(Manager):
     def run_change(self, what: str, argv: List[str], needed: str = "") -> Result:
         """Call dnf (changes the host). A failed DKMS build of the driver is an error too, although rpm succeeds."""
         answer = self.call("-y", argv, RUN_LIMIT, needed)
+        text, build = answer.out + answer.err, self.find_build(answer)
+        why = self.describe_build(build) if build else ""
         if answer.rc != 0:
             kind = TransactionKilled if answer.rc == TIMED_OUT or answer.rc < 0 else PackageError
-            raise kind(self.describe_failure(what, answer) + self.describe_make_log(answer))
-        text = answer.out + answer.err
-        if is_driver_build(find_dkms_build(text)):
-            raise PackageError((find_dkms_failure(what, text) or what) + self.describe_make_log(answer))
+            raise kind(self.describe_failure(what, answer) + why)
+        if build and build.of_driver:
+            raise PackageError((find_dkms_failure(what, text) or what) + why)
         return answer
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:

@@ -7,9 +7,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from ..base import validation
 from ..base.errors import GpuReadyError
+from ..base.evidence import FailureEvidence, Search, explained_later
 from ..base.host import TIMED_OUT, Host, Result
 from ..base.locks import describe_process
-from ..diagnostics import failure
+from ..base.log_texts import key_line, make_log
 from . import proxies
 from .version_match import version_matches
 
@@ -25,6 +26,8 @@ KERNEL = re.compile(
 )
 """Kernel packages of all distributions, without headers, kernel-devel and extra modules."""
 HEADERS = re.compile(r"(?:linux|proxmox)-headers-|kernel[\w.-]*-devel-(?:matched-)?\d")
+BUILD_FAILED = "dkms_failed"
+"""Code of the cause that only says that a DKMS build failed."""
 DKMS_DRIVER = r"nvidia(?!-fs|-peer)[\w-]*"
 """The driver's modules in DKMS: nvidia, nvidia-open, nvidia-current, nvidia-srv; not nvidia-fs, nvidia-peermem."""
 DKMS_BUILD = re.compile(
@@ -59,6 +62,23 @@ class PackageError(GpuReadyError):
 
 class TransactionKilled(PackageError):
     """A package operation was ended at its time limit or by a signal."""
+
+
+class FailedBuild(NamedTuple):
+    """A DKMS build that failed: the compiler's log, if one is named, else what the package manager printed."""
+
+    path: Optional[str]
+    text: str
+    of_driver: bool
+
+
+class FailedChange(PackageError):
+    """A call that changes packages failed with a DKMS build; the message is ``call`` and why the build failed."""
+
+    def __init__(self, call: str, build: FailedBuild, why: str) -> None:
+        super().__init__(call + why)
+        self.call = call
+        self.build = build
 
 
 class PackageSpec(NamedTuple):
@@ -382,17 +402,22 @@ class Manager:
                 )
             sleep(1.0)
 
-    def describe_make_log(self, answer: Result) -> str:
-        """Return why a DKMS build failed, "" where none did: the cause in the compiler's log that DKMS names."""
+    def find_build(self, answer: Result) -> Optional[FailedBuild]:
+        """Return the DKMS build that failed in a call, None where none did."""
         text = answer.out + "\n" + answer.err
         match = find_dkms_build(text)
         if match is None:
-            return ""
-        path = failure.make_log(match.group()) or failure.make_log(text)
-        log = self.host.read(path) if path else None
-        if not is_driver_build(match):  # the driver's remedies would not help
-            return " (%s; the whole log is %s on the host)" % (failure.key_line([log or text]), path or self.log)
-        return ": " + failure.explain_failure([("installer-log", log or text)], path or self.log, ("dkms_failed",))
+            return None
+        path = make_log(match.group()) or make_log(text)
+        return FailedBuild(path, (self.host.read(path) if path else None) or text, is_driver_build(match))
+
+    def describe_build(self, build: FailedBuild, outcome: str = "") -> str:
+        """Return why a DKMS build failed, by the compiler's log, and what that left behind."""
+        log = build.path or self.log
+        if not build.of_driver:  # the driver's remedies would not help
+            return " (%s; the whole log is %s on the host)%s" % (key_line([build.text]), log, outcome)
+        search = Search([("installer-log", build.text)], [BUILD_FAILED])
+        return ": " + explained_later(FailureEvidence([search], log, outcome=outcome))
 
     def remounts(self) -> bool:
         """Return True if the manager itself makes read-only file systems writable while it works."""

@@ -12,10 +12,10 @@ from typing import Dict, Iterator, List, Optional
 
 from ...base import files, manifest, manifest_notes
 from ...base.host import Host
-from ...diagnostics import failure
+from ...base.log_texts import make_log
 from . import installed_files, state
 from .fetch import UNPACKED, InstallerSource, RunfileLimits, fetch_driver_installer, work_directory
-from .messages import LOG, explain_failure, format_explanation
+from .messages import LOG, describe_failure
 from .spec import ENVIRONMENT, DriverSpec, RunfileError, installer_options
 
 LOGS = (LOG, "/var/log/nvidia-uninstall.log")
@@ -108,15 +108,14 @@ def _call_installer(
     if answer.rc == 0:
         return
     log = host.read(LOG) or ""
-    compiler = failure.make_log(log + answer.out)  # DKMS built: the installer's log only names the log with the cause
+    compiler = make_log(log + answer.out)  # DKMS built: the installer's log only names the log with the cause
     log += "\n" + ((host.read(compiler) if compiler else None) or "")
-    why = explain_failure(log, answer.out + "\n" + answer.err)
+    why = describe_failure(log, answer.out + "\n" + answer.err, LOG)
     after = "the driver is incomplete"
     if installed_files.installed_version(host) == previous:
         after = "the previous driver %s is still installed" % previous if previous else "no driver was installed"
     raise RunfileError(
-        "the installer of the driver %s ended with %d, and %s: %s"
-        % (spec.version, answer.rc, after, format_explanation(why, LOG))
+        "the installer of the driver %s ended with %d, and %s: %s" % (spec.version, answer.rc, after, why)
     )
 
 
@@ -127,10 +126,10 @@ def build_modules(host: Host, version: str, kernels: List[str]) -> None:
         if answer.rc != 0:
             path = "/var/lib/dkms/nvidia/%s/build/make.log" % version
             log = host.read(path) or ""
-            why = explain_failure(log, answer.out + "\n" + answer.err)
+            why = describe_failure(log, answer.out + "\n" + answer.err, path)
             raise RunfileError(
                 "DKMS could not build the driver %s for the kernel %s (it ended with %d): %s"
-                % (version, kernel, answer.rc, format_explanation(why, path))
+                % (version, kernel, answer.rc, why)
             )
 
 
@@ -146,10 +145,10 @@ def remove(host: Host, state_dir: str = manifest.DIRECTORY) -> List[str]:
         argv = [program, "--silent"] + (["--uninstall"] if program == installed_files.UNINSTALLERS[1] else [])
         answer = host.run(argv, DKMS_LIMIT, ENVIRONMENT)
         if answer.rc != 0 or installed_files.installed_version(host) or installed_files.find_uninstaller(host):
-            why = explain_failure(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
+            why = describe_failure(host.read(LOGS[1]) or "", answer.out + "\n" + answer.err)
             raise RunfileError(
                 "%s did not remove the driver %s (it ended with %d): %s"
-                % (program, version or "of an unknown version", answer.rc, format_explanation(why))
+                % (program, version or "of an unknown version", answer.rc, why)
             )
         removed.append("the driver %s" % (version or "of a .run installer"))
     elif version:

@@ -1,11 +1,10 @@
 """Why a .run installer failed, from its log and its output."""
 
 import re
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
-from ...diagnostics.failure import format_failure
-from ...diagnostics.message_table import Explanation
-from ...diagnostics.text_lines import joined
+from ...base.evidence import FailureEvidence, Search, explained_later, format_failure
+from ...base.log_texts import lines_of
 
 LOG = "/var/log/nvidia-installer.log"
 MAX_LINE = 220
@@ -20,36 +19,34 @@ def error_lines(text: str, limit: int = 4) -> List[str]:
     found = []
     for line in text.splitlines():
         if _ERROR_LINE.search(line) and not _CONSEQUENCE.search(line):
-            short = re.sub(r"^(?:\[?ERROR\]?: |-> )+", "", joined(line)).strip()
+            short = re.sub(r"^(?:\[?ERROR\]?: |-> )+", "", " ".join(line.split()))
             short = short if len(short) <= MAX_LINE else short[: MAX_LINE - 3] + "..."
             if short and short not in found:
                 found.append(short)
     return found[:limit]
 
 
-def explain_failure(log: str, output: str, causes: Optional[List[Tuple[str, str, str, str]]] = None) -> Explanation:
-    """Explain a failed run; ``detail`` quotes the lines that report the cause.
+def describe_failure(log: str, output: str, path: str = "") -> str:
+    """Return why a run of the driver's installer failed, for the control node to explain; ``path``: of the whole log.
 
-    The log comes first: the output repeats it, or replaces it if there is none. ``causes`` are patterns for another
-    installer: (code, pattern, cause, remedy), causes before consequences.
+    The log comes first: the output repeats it, or replaces it if there is none.
     """
-    from ...diagnostics import messages
+    texts = [("installer-log", log), ("installer-log", output)]
+    return explained_later(FailureEvidence([Search(texts)], path, unknown=describe_unknown(log, output, path)))
 
-    lines = error_lines(log) or error_lines(output)
-    quoted = " / ".join(lines)
-    for text in (quoted, joined(log + "\n" + output)):
-        for code, pattern, cause, remedy in causes or []:
-            if re.search(pattern, text):
-                return Explanation(code, cause, remedy, quoted or None)
-    for text in (log, output) if causes is None else ():
-        found = messages.explain("installer-log", text)
-        if found:
-            return found[0]._replace(detail=found[0].message)
+
+def describe_unknown(log: str, output: str, path: str) -> str:
+    """Return the message for a run whose cause is not known: the lines that report errors, else the last ones."""
     last = [line.strip() for line in (log + "\n" + output).splitlines() if line.strip()][-3:]
-    detail = quoted or " / ".join(last)[-600:] or "no output"
-    return Explanation("unknown", "unknown cause", "read the log", detail)
+    detail = " / ".join(error_lines(log) or error_lines(output)) or " / ".join(last)[-600:] or "no output"
+    return format_failure("unknown cause", detail, path, "read the log")
 
 
-def format_explanation(found: Explanation, log: str = "") -> str:
-    """Return the cause, the lines that report it, where the whole log is, remedy."""
-    return format_failure(found.cause, found.detail, log, found.remedy)
+def find_cause(log: str, output: str, path: str, causes: List[Tuple[str, str, str]]) -> str:
+    """Return why another installer failed; ``causes``: (pattern, cause, remedy), causes before consequences."""
+    quoted = " / ".join(error_lines(log) or error_lines(output))
+    for text in (quoted, " ".join("\n".join(lines_of(log + "\n" + output)).split())):
+        for pattern, cause, remedy in causes:
+            if re.search(pattern, text):
+                return format_failure(cause, quoted, path, remedy)
+    return describe_unknown(log, output, path)

@@ -1,14 +1,12 @@
-"""Why a program failed: cause, the message that shows it, remedy, and the path of the log.
-
-Explanations are data (catalog/messages.yml). Pure functions over texts.
-"""
+"""Parts of logs: the line with the error, what is new, the last start of a service. Pure."""
 
 import re
-from typing import List, Optional, Tuple
+from typing import List, Optional
 
-from . import text_lines
-from .message_table import Explanation
+from .long_lines import cut_lines
 
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
+"""Colours and the like (ECMA-48)."""
 MAKE_LOG = re.compile(
     r"(?:Consult|see|in) '?(/\S*make\.log)\b|^# Consult (/\S*make\.log)", re.IGNORECASE | re.MULTILINE
 )
@@ -17,9 +15,8 @@ ERROR = re.compile(
 )
 SYSTEMD = re.compile(r"\S+\.(?:service|socket): |(?:Start|Stopp)(?:ing|ed) |Failed to start ")
 """What systemd says of a unit: that it failed, not why."""
+STARTS = re.compile(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*")
 LONGEST = 300
-EVENTS = ("xid", "sxid")
-"""Reports of a working GPU; never the reason why a module does not load."""
 
 
 def make_log(text: str) -> Optional[str]:
@@ -28,54 +25,18 @@ def make_log(text: str) -> Optional[str]:
     return (match.group(1) or match.group(2)) if match else None
 
 
-def add_outcome(message: str, text: str) -> str:
-    """Add to a message what a failure left behind, before its remedy."""
-    failed, mark, remedy = message.partition(". Remedy: ")
-    return failed + text + mark + remedy
-
-
-def named_log(message: str) -> Optional[str]:
-    """Return the path of the log that a message of :func:`explain_failure` names."""
-    match = re.search(r"the whole log is (/\S+) on the host", message)
-    return match.group(1) if match else None
-
-
-def find(texts: List[Tuple[str, str]], without: Tuple[str, ...] = ()) -> Optional[Explanation]:
-    """Return the first known explanation of some texts, each (kind, text)."""
-    from . import messages  # compiles hundreds of patterns, which a module needs only when something failed
-
-    for kind, text in texts:
-        for found in messages.explain(kind, text):
-            if found.code not in without:
-                return found
-    return None
-
-
-def format_failure(cause: str, quoted: Optional[str], log: str, remedy: str) -> str:
-    """Return a cause, the words that show it, where the whole log is, and the remedy, which the report shows apart."""
-    shown = "%s (%s)" % (cause, quoted) if quoted else cause
-    return "%s%s. Remedy: %s" % (shown, "; the whole log is %s on the host" % log if log else "", remedy)
-
-
-def explain_failure(texts: List[Tuple[str, str]], log: str, known: Tuple[str, ...] = ()) -> str:
-    """Return the explanation of a failure, else the first line with an error.
-
-    ``log``: path of the full log. ``known``: codes that the caller reports already.
-    """
-    found = find(texts, known)
-    if found:
-        return format_failure(found.cause, found.message, log, found.remedy)
-    quoted = key_line([text for _, text in texts])
-    return format_failure("its reason is not known to gpu-ready", quoted, log, "read that log, then run again")
-
-
 def key_line(texts: List[str]) -> str:
     """Return the first line with an error, else the last line, if possible one of the program itself."""
-    lines = [line.strip() for text in texts for line in text_lines.plain(text).split("\n") if line.strip()]
+    lines = [line.strip() for text in texts for line in lines_of(text) if line.strip()]
     errors = [line for line in lines if ERROR.search(line)]
     of_program = [line for line in lines if not SYSTEMD.match(line)]
     line = (errors or of_program[-1:] or lines[-1:] or ["no output"])[0]
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
+
+
+def lines_of(text: str) -> List[str]:
+    """Return the lines of what a program printed, without colours; a progress bar begins a line each time."""
+    return re.split(r"\r\n|\n|\r", ESCAPES.sub("", cut_lines(text)))
 
 
 def new_lines(before: str, after: str) -> str:
@@ -83,9 +44,6 @@ def new_lines(before: str, after: str) -> str:
     marks = [line for line in before.splitlines() if line.strip()]
     place = after.rfind(marks[-1]) if marks else -1
     return after[place + len(marks[-1]) :] if place >= 0 else after
-
-
-STARTS = re.compile(r"(?m)^.*?\bStart(?:ing|ed) [^\n]*")
 
 
 def since_last_start(journal: str) -> str:

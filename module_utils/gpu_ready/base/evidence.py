@@ -1,0 +1,63 @@
+"""What a failed program printed, in the place of its explanation: hosts know no causes, the control node does.
+
+A message of a host has the texts where the explanation belongs, between two marks that no other text contains.
+plugins/plugin_utils/explanations.py puts the explanation there.
+"""
+
+import json
+from typing import List, NamedTuple, Tuple
+
+from . import records
+
+MARK = "\x1e"
+"""ASCII's record separator. JSON escapes it, so it does not occur in what is between two marks."""
+LONGEST = 1000000
+"""Characters of a text. Of a longer one its middle is left out: what failed is at the beginning or the end."""
+
+
+class Search(NamedTuple):
+    """Texts by kind (as `gpu-explain read` names them), in the order in which a cause is looked for.
+
+    ``without``: codes of causes that do not count.
+    """
+
+    texts: List[Tuple[str, str]]
+    without: List[str] = []
+
+
+class FailureEvidence(NamedTuple):
+    """The first of the searches that finds a cause explains the failure.
+
+    ``log``: where the whole text is, on the host. ``quoted``: what is shown before the message with the cause.
+    ``outcome``: what the failure left behind. ``unknown``: what is said where no cause is known; "" for the line of the
+    last search that looks most like an error.
+    """
+
+    searches: List[Search]
+    log: str = ""
+    quoted: str = ""
+    outcome: str = ""
+    unknown: str = ""
+
+
+def explained_later(evidence: FailureEvidence) -> str:
+    """Return what a message has in the place of the explanation."""
+    searches = [one._replace(texts=[(kind, shorten(text)) for kind, text in one.texts]) for one in evidence.searches]
+    return MARK + json.dumps(records.to_json(evidence._replace(searches=searches))) + MARK
+
+
+def shorten(text: str) -> str:
+    """Return a text without the middle of one that is too long."""
+    return text if len(text) <= LONGEST else text[: LONGEST // 2] + "\n...\n" + text[-LONGEST // 2 :]
+
+
+def format_failure(cause: str, quoted: str, log: str, remedy: str) -> str:
+    """Return a cause, the words that show it, where the whole log is, and the remedy, which the report shows apart."""
+    shown = "%s (%s)" % (cause, quoted) if quoted else cause
+    return "%s%s. Remedy: %s" % (shown, "; the whole log is %s on the host" % log if log else "", remedy)
+
+
+def add_outcome(message: str, outcome: str) -> str:
+    """Add to a message what a failure left behind, before its remedy."""
+    failed, mark, remedy = message.partition(". Remedy: ")
+    return failed + outcome + mark + remedy

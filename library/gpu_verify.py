@@ -6,7 +6,7 @@ DOCUMENTATION = r"""
 module: gpu_verify
 short_description: Verify that a host is a GPU node
 description:
-  - Collects facts again, queries NVML on the host and in a container, and compares GPU by GPU.
+  - Collects facts again, and queries NVML on the host and in a container. The control node compares GPU by GPU.
   - Fails with one message for each failed check. The outcome is recorded in C(/var/lib/gpu-ready/verified.json).
 options:
   expect:
@@ -132,16 +132,17 @@ from ..module_utils.gpu_ready.base.zip_import import compile_once
 
 compile_once()
 
-from ..module_utils.gpu_ready.answers.verify import VerifyAnswer, VerifyReport
+from ..module_utils.gpu_ready.answers.verify import CollectedVerification
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
-from ..module_utils.gpu_ready.base.errors import GpuReadyError
+from ..module_utils.gpu_ready.facts import collect as facts_collect
+from ..module_utils.gpu_ready.facts import model
 from ..module_utils.gpu_ready.facts.probes import Probes
+from ..module_utils.gpu_ready.verify import collect
 from ..module_utils.gpu_ready.verify import container as verify_container
-from ..module_utils.gpu_ready.verify import run as verify
 from ..module_utils.gpu_ready.verify.expectation import VerifyExpectation
 
-ANSWER = VerifyAnswer
+ANSWER = CollectedVerification
 ARGUMENT_SPEC = {
     "expect": {"type": "dict", "default": {}},
     "digest": {"type": "str", "default": ""},
@@ -158,10 +159,6 @@ ARGUMENT_SPEC = {
 
 
 def run(host, params, check):
-    if check:
-        source = params["image"] or params["archive"] or verify_container.IMAGE
-        message = "would compare the GPUs in a container of %s with those of the host" % source
-        return VerifyAnswer(VerifyReport(ok=None, checks=[], not_run=["all"]), changed=True, msg=message)
     image = verify_container.image_name(params["image"], params["archive"])
     expect = records.from_json(VerifyExpectation, params["expect"])
     if params["archive"]:
@@ -170,14 +167,10 @@ def run(host, params, check):
         if params["remove_archive"] and os.path.exists(params["archive"]):
             os.unlink(params["archive"])
     names = ("devices", "timeout", "compute", "framework", "framework_image")
-    options = verify.VerifyOptions(image, **{name: params[name] for name in names})
-    done = verify.verify(host, expect, params["digest"], options, records.from_json(Probes, params["probes"]))
-    verify.write_record(done.record)
-    report, row = VerifyReport(**verify.report_entry(done)), verify.report_row(done)
-    if not done.verdict.ok:
-        text = "Not verified. %s" % " ".join(done.record.reasons)
-        raise GpuReadyError(text, changed=True, verify=report, row=row)
-    return VerifyAnswer(report, row, changed=True, msg="verified")
+    options = collect.VerifyOptions(image, **{name: params[name] for name in names})
+    facts = facts_collect.collect(host, records.from_json(Probes, params["probes"]))
+    evidence = collect.collect(host, facts, expect, options)
+    return CollectedVerification(model.to_json(facts), records.to_json(evidence), changed=True)
 
 
 def main():

@@ -22,11 +22,10 @@ from ansible.plugins.action.normal import ActionModule as Normal
 from ..module_utils.gpu_ready.base.evidence import MARK
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.answer_bounds import LINE, LINES, WrongAnswer
-from ..plugin_utils.answers import accept, check_verification, record_of
+from ..plugin_utils.answers import accept, record_of
 from ..plugin_utils.connection_failures import explain_connection
 from ..plugin_utils.explanations import explain_answer
 from ..plugin_utils.gpu_ready.catalog import driver_packages
-from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings, wrong_values
 from ..plugin_utils.process_limits import LimitExceeded, process_limits
 from ..plugin_utils.shipped_keys import read_keys
@@ -39,7 +38,7 @@ SMALL = 8 * 2**20
 """Of any other module: an uninstallation of 10,000 files prints 0.6 million, a failed build its log (evidence.py)."""
 EXPLAINING = 60.0
 """Seconds of processor time for the explanations of an answer. One megabyte of a compiler's log takes two."""
-COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit", "gpu_capture")
+COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit", "gpu_capture", "gpu_verify")
 LOOKING = ("gpu_node_plan", "gpu_audit", "gpu_capture")
 """Modules with which a run begins on a host."""
 JUDGED = {
@@ -94,7 +93,6 @@ def keys_of(arguments: dict[str, Any]) -> dict[str, Any]:
 ADDED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "gpu_repository": keys_of,
     "gpu_uninstall": lambda _: {"driver_packages": driver_packages.driver_pattern()},
-    "gpu_verify": lambda _: {"probes": probes_json()},
 }
 """What hosts get of the catalog beside the arguments of a task."""
 
@@ -190,8 +188,6 @@ class ActionModule(Normal):  # type: ignore[misc]
         """Return what may be used of what the module printed. Raises WrongAnswer."""
         module = self._task.action.rpartition(".")[2]
         accepted: dict[str, Any] = accept(record_of(module), answer)
-        if module == "gpu_verify" and not accepted["failed"]:
-            check_verification(accepted, bool(self._task.check_mode))
         return accepted
 
     def module_arguments(self) -> dict[str, Any] | None:

@@ -60,12 +60,17 @@ def plain_lines(text: str) -> str:
     return "\r\n".join(map(plain_text, text.split("\r\n")))
 
 
+def read_collected(value: dict[str, Any]) -> Any:
+    """Return the facts of a host as records, as the host answered them. Raises RecordError."""
+    facts = facts_model.from_json(answers.clean(value, plain_lines))
+    form.check_form(facts)
+    return facts
+
+
 def read_facts(value: dict[str, Any], treat_as: str | None = None) -> Any:
     """Return the facts of a host as records, with what the catalog says of them. Raises WrongAnswer."""
     try:
-        facts = facts_model.from_json(answers.clean(value, plain_lines))
-        form.check_form(facts)
-        return complete(facts, treat_as)
+        return complete(read_collected(value), treat_as)
     except RecordError as error:
         raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
 

@@ -6,11 +6,11 @@ import pytest
 
 from plugins.module_utils.gpu_ready.facts.model import BlockedModule, Facts
 from plugins.module_utils.gpu_ready.system.modprobe_files import COMMAND_LINE, ModprobeLine
-from plugins.module_utils.gpu_ready.verify import verdict
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.plan import audit, compose, verification
 from plugins.plugin_utils.gpu_ready.report import audit_table
 from plugins.plugin_utils.gpu_ready.settings import variables
+from plugins.plugin_utils.gpu_ready.verdict import judge
 from tests.unit.hosts import T4, bare, carried_out
 from tests.unit.test_facts import KERNEL, function, p40
 from tests.unit.test_modprobe import DEP, NVIDIA_CURRENT
@@ -212,7 +212,7 @@ def test_the_audit_reports_it_and_such_a_host_is_not_called_verified() -> None:
 
 def test_a_verification_of_such_a_host_fails_with_the_line() -> None:
     evidence = sound()
-    assert verdict.judge_evidence(evidence).ok
+    assert judge.judge_evidence(evidence).ok
     lost = evidence._replace(facts=having_lines(evidence.facts, BLACKLIST, now=False))
-    [failed] = [one for one in verdict.judge_evidence(lost).checks if one.ok is False]
+    [failed] = [one for one in judge.judge_evidence(lost).checks if one.ok is False]
     assert failed.name == "driver_at_boot" and f"{CONF}:1" in failed.cause and failed.remedy

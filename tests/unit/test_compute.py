@@ -12,6 +12,7 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base.host import MISSING, TIMED_OUT, Host, Result
 from plugins.module_utils.gpu_ready.verify import compute, compute_program, nvml
+from plugins.plugin_utils.gpu_ready.verdict import compute as judged
 from tests.unit.recorded import RecordedHost
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")
@@ -47,7 +48,7 @@ def ran(
 
 
 def reds(answer: compute.ComputeResult, mig: list[str] | None = None) -> list[str]:
-    found = compute.check(answer, GPUS, mig or [])
+    found = judged.check(answer, GPUS, mig or [])
     for check in found:
         assert check.ok is not False or (check.expected and check.found and check.cause and check.remedy)
     return [f"{check.expected}: {check.found}" for check in found if check.ok is False]
@@ -58,7 +59,7 @@ def test_every_gpu_computes_right(library: Path, tmp_path: Path) -> None:
     assert answer.skipped is None and answer.failed is None and answer.cuda == "13.2"
     assert [row.wrong for row in answer.devices] == [0, 0]
     assert [row.device.uuid for row in answer.devices] == [gpu.uuid for gpu in GPUS]
-    [check] = compute.check(answer, GPUS, [])
+    [check] = judged.check(answer, GPUS, [])
     assert check.ok and all(gpu.uuid in check.found and gpu.bus_id in check.found for gpu in GPUS)
 
 
@@ -92,12 +93,12 @@ def test_every_error_of_cuinit_is_red_with_cause_and_remedy(library: Path, tmp_p
     assert f"({code})" in red and "cuInit" in red
     if code == 802:
         assert "CUDA_ERROR_SYSTEM_NOT_READY (802), system not yet initialized" in red
-        assert "fabric manager" in compute.check(answer, GPUS, [])[0].cause
+        assert "fabric manager" in judged.check(answer, GPUS, [])[0].cause
 
 
 def test_a_stub_library_is_skipped_with_a_reason(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "cuInit=34")
-    [check] = compute.check(answer, GPUS, [])
+    [check] = judged.check(answer, GPUS, [])
     assert check.ok is None and check.found.startswith("skipped: libcuda is a stub")
 
 
@@ -129,7 +130,7 @@ def test_a_gpu_that_hangs_is_named(library: Path, tmp_path: Path) -> None:
 
 def test_gpus_in_prohibited_mode_are_skipped_with_a_message(library: Path, tmp_path: Path) -> None:
     answer, calls = ran(library, tmp_path, "mode=0:2 mode=1:3 cuDevicePrimaryCtxRetain@1=46")
-    found = compute.check(answer, GPUS, [])
+    found = judged.check(answer, GPUS, [])
     assert [check.ok for check in found] == [None, None]
     assert "Prohibited" in found[0].found and "Exclusive_Process" in found[1].found
     assert "cuDevicePrimaryCtxRetain 0" not in calls
@@ -137,7 +138,7 @@ def test_gpus_in_prohibited_mode_are_skipped_with_a_message(library: Path, tmp_p
 
 def test_an_instance_of_a_divided_gpu_is_named_as_such(library: Path, tmp_path: Path) -> None:
     answer, _ = ran(library, tmp_path, "mig=0")
-    [check] = compute.check(answer, GPUS, [GPUS[0].uuid])
+    [check] = judged.check(answer, GPUS, [GPUS[0].uuid])
     assert check.ok and "MIG-80808080-8080-8080-8080-808080808080 (0000:3b:00.0)" in check.found
 
 
@@ -167,7 +168,7 @@ def test_a_gpu_that_cuda_does_not_show_is_red_unless_it_is_divided() -> None:
     mig = compute.query_mig(host, answer, GPUS)
     assert mig == [GPUS[1].uuid]
     assert not reds(answer, mig)
-    assert any(check.ok is None and "MIG is enabled" in check.found for check in compute.check(answer, GPUS, mig))
+    assert any(check.ok is None and "MIG is enabled" in check.found for check in judged.check(answer, GPUS, mig))
 
 
 def test_divided_gpus_without_instances_are_skipped() -> None:
@@ -185,22 +186,22 @@ PART = {**FOUND[0], "instance": "MIG-8080"}
 def test_a_container_without_the_instance_that_computes_on_the_host_is_red(mig: list[str], inside: Result) -> None:
     """Mode native gives containers whole GPUs; without their instances nothing in them can compute."""
     host = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": PART, "wrong": 0}))
-    [red] = compute.check(compute.parse_result(inside), GPUS, mig, "_in_container", host)
+    [red] = judged.check(compute.parse_result(inside), GPUS, mig, "_in_container", host)
     assert red.ok is False and "MIG instances" in red.cause and "toolkit or cdi" in red.remedy
-    same = compute.check(host, GPUS, [gpu.uuid for gpu in GPUS], "_in_container", host)
+    same = judged.check(host, GPUS, [gpu.uuid for gpu in GPUS], "_in_container", host)
     assert same and not [check for check in same if check.ok is False]
 
 
 def test_divided_gpus_without_instances_on_the_host_are_skipped_in_the_container_too() -> None:
     answer = compute.parse_result(NO_DEVICE)
-    [check] = compute.check(answer, GPUS, [gpu.uuid for gpu in GPUS], "_in_container", answer)
+    [check] = judged.check(answer, GPUS, [gpu.uuid for gpu in GPUS], "_in_container", answer)
     assert check.ok is None
 
 
 def test_a_container_with_the_whole_gpus_of_a_divided_host_may_do_without_instances() -> None:
     host = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": PART, "wrong": 0}))
     answer = compute.parse_result(gpu_rows({"count": 1, "cuda": 12040}, {"gpu": FOUND[1], "wrong": 0}))
-    [check] = compute.check(answer, GPUS[1:], [GPUS[0].uuid], "_in_container", host)
+    [check] = judged.check(answer, GPUS[1:], [GPUS[0].uuid], "_in_container", host)
     assert check.ok
 
 
@@ -243,7 +244,7 @@ def test_lines_of_the_image_itself_are_ignored() -> None:
 
 
 def test_the_check_is_not_run_unless_requested() -> None:
-    assert compute.check(None, GPUS, [])[0].ok is None
+    assert judged.check(None, GPUS, [])[0].ok is None
 
 
 def test_targets_rise_and_fit_every_gpu() -> None:

@@ -21,9 +21,12 @@ from plugins.module_utils.gpu_ready.lifecycle import uninstall
 from plugins.module_utils.gpu_ready.lifecycle.removal.context import Removal
 from plugins.module_utils.gpu_ready.packaging import dpkg_status, rpm
 from plugins.module_utils.gpu_ready.upgrade import journal as upgrade
-from plugins.module_utils.gpu_ready.verify import compute, frameworks, nvml, requirement
+from plugins.module_utils.gpu_ready.verify import compute, nvml, requirement
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.verdict import compute as judged
+from plugins.plugin_utils.gpu_ready.verdict import frameworks
+from plugins.plugin_utils.gpu_ready.verdict import nvml as nvml_results
 from tests.grid import sampled
 from tests.unit.plans import settings
 from tests.unit.recorded import RecordedHost
@@ -198,9 +201,9 @@ IMAGE_LINES = [
 ]
 READERS: dict[str, Callable[[str], object]] = {
     "compute": lambda text: compute.parse_result(Result(0, text, "")),
-    "compute, failed": lambda text: compute.check(compute.parse_result(Result(1, text, text)), [], []),
+    "compute, failed": lambda text: judged.check(compute.parse_result(Result(1, text, text)), [], []),
     "framework": lambda text: frameworks.parse_result("pytorch", "image", Result(0, text, "")),
-    "nvidia-smi": lambda text: nvml.from_smi(Result(0, text, "")),
+    "nvidia-smi": lambda text: nvml_results.from_smi(Result(0, text, "")),
     "nvml": nvml.parse_rows,
     "environment": requirement.parse_environment,
     "info": docker.parse_info,

@@ -12,12 +12,13 @@ from plugins.module_utils.gpu_ready.facts import health as collector
 from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
 from plugins.module_utils.gpu_ready.hardware import pci
 from plugins.module_utils.gpu_ready.system import kernel_messages
-from plugins.module_utils.gpu_ready.verify import run, verdict
+from plugins.module_utils.gpu_ready.verify.collect import VerifyOptions
 from plugins.module_utils.gpu_ready.verify.expectation import VerifyExpectation
 from plugins.plugin_utils.gpu_ready.completion import complete
-from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from plugins.plugin_utils.gpu_ready.plan import answer as decide
 from plugins.plugin_utils.gpu_ready.plan import audit, compose, health, parts, verification
+from plugins.plugin_utils.gpu_ready.verdict import judge, outcome
+from plugins.plugin_utils.gpu_ready.verdict.evidence import logged_before
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.plans import settings
@@ -428,9 +429,9 @@ def test_a_good_verification_records_up_to_where_it_has_read_the_log(
     assert facts.verified is not None
     facts = facts._replace(verified=facts.verified._replace(logged=before))
     monkeypatch.setattr(collect, "collect", lambda host, probes: facts)
-    monkeypatch.setattr(run, "judge_evidence", lambda evidence: verdict.Verdict(ok, []))
+    monkeypatch.setattr(outcome, "judge_evidence", lambda evidence: judge.Verdict(ok, []))
     host = RecordedHost(programs={("dmesg",): Result(0, log, "")})
-    done = run.verify(host, VerifyExpectation(), "digest", run.VerifyOptions("image", compute=False), make_probes())
+    done = outcome.verify(host, VerifyExpectation(), "digest", VerifyOptions("image", compute=False))
     assert (done.record.logged, done.record.persistent) == (after, 2)
     rebooted = having(facts, base={"boot_id": "b1"})
-    assert run.logged_before(rebooted.verified, rebooted.base.boot_id) == 0.0
+    assert logged_before(rebooted.verified, rebooted.base.boot_id) == 0.0

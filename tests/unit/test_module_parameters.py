@@ -9,11 +9,11 @@ from plugins.module_utils.gpu_ready.driver import module_parameters
 from plugins.module_utils.gpu_ready.facts import driver as driver_facts
 from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.module_utils.gpu_ready.system import nvrm_version
-from plugins.module_utils.gpu_ready.verify import verdict
-from plugins.module_utils.gpu_ready.verify.checks import describe_check
 from plugins.plugin_utils.gpu_ready.plan import audit, compose, upgrade
 from plugins.plugin_utils.gpu_ready.plan.driver import parameters
 from plugins.plugin_utils.gpu_ready.settings import variables
+from plugins.plugin_utils.gpu_ready.verdict import judge
+from plugins.plugin_utils.gpu_ready.verdict.checks import describe_check
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.recorded import RecordedHost
@@ -324,7 +324,7 @@ def test_the_verification_compares_with_what_the_driver_shows(
     evidence = sound()
     facts = having(evidence.facts, driver={"parameters": shown, "on_disk": {"parameters": {"A": "int", "C": "charp"}}})
     evidence = evidence._replace(facts=facts, expect=evidence.expect._replace(parameters=given))
-    (check,) = verdict.check_parameters(evidence)
+    (check,) = judge.check_parameters(evidence)
     assert (check.ok, words in describe_check(check)) == (ok, True)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
 from plugins.module_utils.gpu_ready.verify import nvml
+from plugins.plugin_utils.gpu_ready.verdict import nvml as nvml_results
 from tests.unit.recorded import RecordedHost
 
 CSV = """\
@@ -27,8 +28,8 @@ def host(pynvml: Result = ABSENT, smi: Result | None = None) -> RecordedHost:
 
 
 def test_both_ways_give_the_same_gpus() -> None:
-    one = nvml.query(host(pynvml=Result(0, ROWS, "")))
-    other = nvml.query(host(smi=Result(0, CSV, "")))
+    one = nvml_results.from_host(nvml.query(host(pynvml=Result(0, ROWS, ""))))
+    other = nvml_results.from_host(nvml.query(host(smi=Result(0, CSV, ""))))
     assert (one.how, other.how) == ("pynvml", "nvidia-smi")
     assert one.gpus == other.gpus
     assert one.gpus[0] == nvml.NvmlGpu(
@@ -45,7 +46,7 @@ def test_nvidia_smi_is_not_called_if_pynvml_answers() -> None:
 @pytest.mark.parametrize("rows", [0, 14])
 def test_a_damaged_inforom_is_not_a_failure(rows: int) -> None:
     text = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n" + CSV if rows else CSV
-    assert len(nvml.from_smi(Result(rows, text, "")).gpus) == 2
+    assert len(nvml_results.from_smi(Result(rows, text, "")).gpus) == 2
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_damaged_inforom_is_not_a_failure(rows: int) -> None:
     ],
 )
 def test_output_is_not_used_if_nvidia_smi_failed(result: Result, state: str) -> None:
-    answer = nvml.from_smi(result)
+    answer = nvml_results.from_smi(result)
     assert not answer.usable and answer.gpus == []
     assert answer.state == state
     assert answer.cause and answer.remedy
@@ -85,7 +86,7 @@ def test_output_is_not_used_if_nvidia_smi_failed(result: Result, state: str) -> 
     ],
 )
 def test_failures_of_pynvml_have_the_same_words(result: Result, state: str) -> None:
-    answer = nvml.from_pynvml(result)
+    answer = nvml_results.from_pynvml(result)
     assert answer is not None and not answer.usable
     assert answer.state == state
 

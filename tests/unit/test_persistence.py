@@ -8,8 +8,9 @@ from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.driver import persistence, persistence_state, service
 from plugins.module_utils.gpu_ready.driver.persistence_state import DROP_IN, DROP_INS, PID, Persistence
 from plugins.module_utils.gpu_ready.facts.model import Facts
-from plugins.module_utils.gpu_ready.verify import nvml, verdict
+from plugins.module_utils.gpu_ready.verify import nvml
 from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.verdict import judge
 from tests.unit import goldens
 from tests.unit.hosts import T4, bare, carried_out, having
 from tests.unit.recorded import RecordedHost
@@ -226,9 +227,9 @@ def test_a_daemon_that_was_asked_to_close_a_gpu_is_restarted(option: str, gpus: 
 def test_the_verification_reads_the_mode_of_each_gpu(modes: dict[str, str] | None, ok: bool | None) -> None:
     evidence = sound()
     evidence = evidence._replace(persistence=modes, expect=evidence.expect._replace(persistence=True))
-    (check,) = verdict.check_persistence(evidence)
+    (check,) = judge.check_persistence(evidence)
     assert (check.ok, "GPU-2" in check.found) == (ok, ok is False)
-    assert verdict.check_persistence(evidence._replace(expect=evidence.expect._replace(persistence=False))) == []
+    assert judge.check_persistence(evidence._replace(expect=evidence.expect._replace(persistence=False))) == []
 
 
 def test_nvidia_smi_answers_by_gpu() -> None:

@@ -15,11 +15,11 @@ from plugins.module_utils.gpu_ready.hardware import pci
 from plugins.module_utils.gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
 from plugins.module_utils.gpu_ready.packaging import manager as packages
 from plugins.module_utils.gpu_ready.upgrade import stage
-from plugins.module_utils.gpu_ready.verify import verdict
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import os_family
 from plugins.plugin_utils.gpu_ready.plan.model import RepositoryParams
+from plugins.plugin_utils.gpu_ready.verdict import judge
 from tests.unit import test_verify as verdicts
 from tests.unit.goldens import decide
 from tests.unit.hosts import (
@@ -540,14 +540,14 @@ def test_no_plan_uses_a_repository_without_a_pinned_key() -> None:
 @pytest.mark.parametrize(("state", "version"), [("inactive", verdicts.DRIVER), (None, None), ("active", "580.95.05")])
 def test_an_nvswitch_host_without_its_fabric_manager_is_red(state: str | None, version: str | None) -> None:
     """nvidia-smi shows all GPUs there, and the first CUDA program fails with "system not yet initialized"."""
-    judged = verdict.judge_evidence(verdicts.nvswitch(state, version)(verdicts.sound()))
+    judged = judge.judge_evidence(verdicts.nvswitch(state, version)(verdicts.sound()))
     assert not judged.ok
     assert any("fabric" in check.name and not check.ok for check in judged.checks)
 
 
 def test_a_host_without_nvswitches_needs_no_fabric_manager() -> None:
     """Where it is required everywhere, its service fails on every PCIe host and the node never gets ready."""
-    assert verdict.judge_evidence(verdicts.sound()).ok
+    assert judge.judge_evidence(verdicts.sound()).ok
     for distro in catalog.distros():
         for device in CARDS.values():
             for step in decide(bare(device, device, distro=distro)).steps:

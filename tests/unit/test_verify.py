@@ -21,22 +21,25 @@ from plugins.module_utils.gpu_ready.facts.model import (
     ToolkitFacts,
     VerifiedFacts,
 )
-from plugins.module_utils.gpu_ready.verify import checks, compute, frameworks, nvml, verdict
+from plugins.module_utils.gpu_ready.verify import compute, nvml
 from plugins.module_utils.gpu_ready.verify import container as verify_container
 from plugins.module_utils.gpu_ready.verify import devices as verify_devices
-from plugins.module_utils.gpu_ready.verify import run as verify
-from plugins.module_utils.gpu_ready.verify.evidence import Evidence, FabricManager
+from plugins.module_utils.gpu_ready.verify.collect import FabricManager, VerifyOptions, query_fabric_manager
 from plugins.module_utils.gpu_ready.verify.expectation import (
     DriverTarget,
     EnginesChoice,
     RuntimeChoice,
     VerifyExpectation,
 )
-from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from plugins.plugin_utils.gpu_ready.plan import verification
 from plugins.plugin_utils.gpu_ready.plan.containers.cdi_spec import CDI
 from plugins.plugin_utils.gpu_ready.plan.containers.daemon_json_keys import TOOLKIT
 from plugins.plugin_utils.gpu_ready.plan.containers.runtime import ARGUMENTS
+from plugins.plugin_utils.gpu_ready.verdict import checks, judge
+from plugins.plugin_utils.gpu_ready.verdict import nvml as nvml_results
+from plugins.plugin_utils.gpu_ready.verdict import outcome as verify
+from plugins.plugin_utils.gpu_ready.verdict.evidence import Evidence
+from plugins.plugin_utils.gpu_ready.verdict.frameworks import FrameworkResult
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 
@@ -49,12 +52,12 @@ GPUS = [
 Change = Callable[[Evidence], Evidence]
 
 
-def answer(gpus: list[nvml.NvmlGpu]) -> nvml.NvmlResult:
-    return nvml.NvmlResult(True, "nvidia-smi", gpus)
+def answer(gpus: list[nvml.NvmlGpu]) -> nvml_results.NvmlResult:
+    return nvml_results.NvmlResult(True, "nvidia-smi", gpus)
 
 
-def broken(code: int, output: str) -> nvml.NvmlResult:
-    return nvml.failed_query("nvidia-smi", code, output)
+def broken(code: int, output: str) -> nvml_results.NvmlResult:
+    return nvml_results.failed_query("nvidia-smi", code, output)
 
 
 def facts() -> Facts:
@@ -147,10 +150,10 @@ RED: list[tuple[str, Change, str]] = [
     ("CUDA does not start in the container", field(container_compute={"docker": failing(999)}), "compute_in_container"),
     (
         "the framework misses a GPU",
-        field(framework=frameworks.FrameworkResult("pytorch", "i", 1, "2.9")),
+        field(framework=FrameworkResult("pytorch", "i", 1, "2.9")),
         "framework",
     ),
-    ("the framework sees none", field(framework=frameworks.FrameworkResult("pytorch", "i", 0, "2.9")), "framework"),
+    ("the framework sees none", field(framework=FrameworkResult("pytorch", "i", 0, "2.9")), "framework"),
     (
         "image for a newer driver",
         field(requirements={"docker": {"NVIDIA_REQUIRE_CUDA": "cuda>=99.0"}}),
@@ -161,13 +164,13 @@ RED: list[tuple[str, Change, str]] = [
 
 
 def test_a_sound_host_is_green() -> None:
-    judged = verdict.judge_evidence(sound())
+    judged = judge.judge_evidence(sound())
     assert judged.ok and checks.failure_message(judged.checks) == ""
 
 
 @pytest.mark.parametrize(("change", "name"), [case[1:] for case in RED], ids=[case[0] for case in RED])
 def test_each_defect_alone_fails_with_cause_and_remedy(change: Change, name: str) -> None:
-    judged = verdict.judge_evidence(change(sound()))
+    judged = judge.judge_evidence(change(sound()))
     assert not judged.ok
     red = [check for check in judged.checks if check.ok is False]
     assert name in [check.name for check in red]
@@ -181,42 +184,42 @@ def test_each_defect_alone_fails_with_cause_and_remedy(change: Change, name: str
 @pytest.mark.parametrize("mode", ["cdi", "native"])
 def test_a_stale_specification_fails(mode: str) -> None:
     evidence = sound()._replace(expect=expect(mode))
-    assert verdict.judge_evidence(evidence).ok
+    assert judge.judge_evidence(evidence).ok
     stale = fact("runtime/specs", [CdiSpecFacts("/etc/cdi/gpu-ready.json", stale="names files of driver 570")])(
         evidence
     )
-    assert "container_runtime" in [one.name for one in verdict.judge_evidence(stale).checks if one.ok is False]
+    assert "container_runtime" in [one.name for one in judge.judge_evidence(stale).checks if one.ok is False]
 
 
 def test_fabric_manager_matters_with_nvswitches_only() -> None:
-    assert verdict.judge_evidence(sound()._replace(fabric_manager=FabricManager("failed", "1.2"))).ok
-    assert verdict.judge_evidence(nvswitch("active", DRIVER)(sound())).ok
+    assert judge.judge_evidence(sound()._replace(fabric_manager=FabricManager("failed", "1.2"))).ok
+    assert judge.judge_evidence(nvswitch("active", DRIVER)(sound())).ok
 
 
 @pytest.mark.parametrize("managed", ["lxc", "kernel_outside"])
 def test_a_module_that_is_no_file_of_this_system_is_not_looked_for_in_it(managed: str) -> None:
     there = fact("base/managed_by", managed)(sound())
-    missing = {one.name for one in verdict.judge_evidence(sound()).checks}
-    missing -= {one.name for one in verdict.judge_evidence(there).checks}
+    missing = {one.name for one in judge.judge_evidence(sound()).checks}
+    missing -= {one.name for one in judge.judge_evidence(there).checks}
     assert missing == {"driver_on_disk", "driver_at_boot"}
 
 
 def test_gpus_of_virtual_machines_do_not_count() -> None:
     passed_through = GpuFacts("0000:d8:00.0", "1b38", "vfio-pci", "")
     evidence = fact("base/gpus", [*facts().base.gpus, passed_through])(sound())
-    assert verdict.judge_evidence(evidence).ok
+    assert judge.judge_evidence(evidence).ok
 
 
 def test_a_check_that_was_not_run_is_not_ok() -> None:
-    found = {check.name: check for check in verdict.judge_evidence(sound()._replace(xids=None)).checks}
+    found = {check.name: check for check in judge.judge_evidence(sound()._replace(xids=None)).checks}
     assert found["xid"].ok is None
     assert found["compute"].ok is None and found["compute"].found == "not run"
 
 
 def test_the_record_has_the_reason_for_a_skipped_check() -> None:
     evidence = sound()._replace(compute=compute.ComputeResult(skipped="libcuda is a stub library"))
-    judged = verdict.judge_evidence(evidence)
-    kept = verify.build_record(evidence, "digest", judged, 0.0, make_probes())
+    judged = judge.judge_evidence(evidence)
+    kept = verify.build_record(evidence, "digest", judged, 0.0, 1_800_000_000)
     assert judged.ok
     assert kept.checks["compute"] == "skipped: libcuda is a stub library"
     assert kept.checks["gpus_in_container"] == "ok"
@@ -233,7 +236,7 @@ def test_a_failed_check_is_not_hidden_by_another_of_its_name() -> None:
 def test_chosen_devices(chosen: str, picked: list[int]) -> None:
     assert [gpu.index for gpu in verify_devices.select_gpus(GPUS, chosen)] == picked
     evidence = in_container([gpu for gpu in GPUS if gpu.index in picked])(sound())
-    assert verdict.judge_evidence(evidence._replace(devices=chosen)).ok
+    assert judge.judge_evidence(evidence._replace(devices=chosen)).ok
 
 
 @pytest.mark.parametrize(
@@ -289,8 +292,8 @@ class OneAnswer(RecordedHost):
 
 def test_a_container_that_hangs_is_removed_by_its_name() -> None:
     host = OneAnswer(Result(TIMED_OUT, "", "docker: no answer in 5 s"))
-    found = verify_container.query_in_container(host, "docker", "image", ["--gpus", "all"], 5)
-    assert found.state == "timeout"
+    found = verify_container.run_in(host, "docker", "image", ["--gpus", "all"], nvml.QUERY, 5)
+    assert nvml_results.from_container(found).state == "timeout"
     assert host.asked[0][:4] == ("docker", "run", "--rm", "--name")
     assert host.asked[-1] == ("docker", "rm", "--force", host.asked[0][4])
 
@@ -308,13 +311,13 @@ class Endless(OneAnswer):
 def test_a_container_that_prints_without_end_is_removed_by_its_name() -> None:
     host = Endless(Result(0, "", ""))
     with pytest.raises(OutputTooLong):
-        verify_container.query_in_container(host, "docker", "image", ["--gpus", "all"], 5)
+        verify_container.run_in(host, "docker", "image", ["--gpus", "all"], nvml.QUERY, 5)
     assert host.asked[-1] == ("docker", "rm", "--force", host.asked[0][4])
 
 
 def test_docker_errors_are_explained() -> None:
     output = "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n\nRun 'docker run --help' for more information\n"
-    found = verify_container.parse_container_result(Result(125, "", output))
+    found = nvml_results.from_container(Result(125, "", output))
     assert found.state == "toolkit_missing"
     assert found.message and found.message.startswith("docker: Error response")
 
@@ -375,12 +378,13 @@ def test_the_verdict_without_an_engine_ignores_the_tarball() -> None:
 
 def record(ok: bool = True) -> VerifiedFacts:
     evidence = sound() if ok else sound()._replace(smi=None)
-    return verify.build_record(evidence, "digest", verdict.judge_evidence(evidence), 7.5, make_probes())
+    return verify.build_record(evidence, "digest", judge.judge_evidence(evidence), 7.5, 1_800_000_000)
 
 
 def test_the_record_confirms_the_verified_state(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "verified.json"
-    verify.write_record(record(), str(path))
+    path.parent.mkdir()
+    path.write_text(json.dumps(verified.to_json(record())))
     kept = verified.collect(RecordedHost(files={verified.PATH: path.read_text()}))
     assert kept and kept == record()._replace(time=kept.time)
     assert kept.gpus == [gpu.uuid for gpu in GPUS]
@@ -438,7 +442,7 @@ STARTED = "[9.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
 )  # fmt: skip
 def test_a_serious_message_of_the_kernel_is_red(message: str, ok: bool) -> None:
     serious = xid.serious_xids(xid.parse_xids(STARTED + "[9.1] " + message))
-    (check,) = [one for one in verdict.judge_evidence(sound()._replace(xids=serious)).checks if one.name == "xid"]
+    (check,) = [one for one in judge.judge_evidence(sound()._replace(xids=serious)).checks if one.name == "xid"]
     assert check.ok is ok
     assert ok or ("SXid" in message or "0000:3b:00" in check.found) and check.remedy
 
@@ -476,7 +480,7 @@ def test_a_serious_message_of_the_kernel_is_red(message: str, ok: bool) -> None:
 )  # fmt: skip
 def test_the_kernels_log_explains_a_failed_verification(change: Change, log: str, words: list[str]) -> None:
     evidence = change(sound())._replace(kernel=kernel_log.explain_start(log))
-    red = [check for check in verdict.judge_evidence(evidence).checks if check.ok is False]
+    red = [check for check in judge.judge_evidence(evidence).checks if check.ok is False]
     text = checks.failure_message(red)
     for word in words:
         assert word in text
@@ -489,14 +493,14 @@ def test_the_kernels_log_explains_a_failed_verification(change: Change, log: str
 def test_gpus_that_only_nvml_shows_are_named(left: list[GpuFacts], words: str) -> None:
     """Sandboxes and containers hide the PCI bus: the driver has started these GPUs."""
     evidence = fact("base/gpus", left)(sound())
-    judged = verdict.judge_evidence(evidence._replace(expect=expect()._replace(gpus=[])))
+    judged = judge.judge_evidence(evidence._replace(expect=expect()._replace(gpus=[])))
     (check,) = [one for one in judged.checks if one.name == "gpus_on_host" and one.ok is False]
     assert words in check.cause and "container" in check.remedy and "could not start" not in check.cause
 
 
 def test_a_host_without_any_gpu_is_not_verified() -> None:
     evidence = fact("base/gpus", [])(sound())._replace(nvml=answer([]), expect=expect()._replace(gpus=[]))
-    judged = verdict.judge_evidence(in_container([])(evidence))
+    judged = judge.judge_evidence(in_container([])(evidence))
     assert not judged.ok
     assert "no NVIDIA GPU" in checks.failure_message(judged.checks)
 
@@ -513,7 +517,7 @@ def test_a_computation_is_made_only_where_it_is_asked_for_and_the_gpus_answer(
     """gpu_verify_compute: false is for GPUs that a long job uses exclusively."""
     smi = Result(0, SMI, "") if usable else Result(9, "", "NVIDIA-SMI has failed")
     host = RecordedHost(programs={tuple(nvml.QUERY): smi})
-    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=asked), make_probes())
+    done = verify.verify(host, expect(), "digest", VerifyOptions("image", compute=asked))
     made = [argv for argv in host.asked if [*argv[1:]] == compute.program()]
     assert len(made) == computes
     assert (done.evidence.compute is None) is not bool(computes)
@@ -535,7 +539,7 @@ def test_a_helper_that_fails_is_named_with_what_it_printed(printed: str, words: 
 
 def test_what_a_verification_adds_to_the_report() -> None:
     host = RecordedHost(programs={tuple(nvml.QUERY): Result(0, SMI, "")})
-    done = verify.verify(host, expect(), "digest", verify.VerifyOptions("image", compute=False), make_probes())
+    done = verify.verify(host, expect(), "digest", VerifyOptions("image", compute=False))
     toolkits = [ToolkitFacts(version, f"/usr/local/cuda-{version}", None, "package") for version in ("12.4", "12.9")]
     known = having(facts(), driver={"userspace": ["580.95.05", "580.82.07"]}, cuda={"toolkits": toolkits})
     done = done._replace(evidence=done.evidence._replace(facts=known))
@@ -578,4 +582,4 @@ def test_the_fabric_manager_is_asked_for_its_state_and_version(
     if program is not None:
         programs[path, "--version"] = Result(0, program, "")
     host = RecordedHost(files={path: ""} if program is not None else {}, programs=programs)
-    assert verify.query_fabric_manager(host, installed) == FabricManager(*expected)
+    assert query_fabric_manager(host, installed) == FabricManager(*expected)

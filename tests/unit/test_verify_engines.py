@@ -8,9 +8,11 @@ from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.containers import cdi, cdi_build
 from plugins.module_utils.gpu_ready.facts.model import CdiSpecFacts
 from plugins.module_utils.gpu_ready.verify import container as verify_container
-from plugins.module_utils.gpu_ready.verify import nvml, verdict
-from plugins.module_utils.gpu_ready.verify.evidence import Evidence
+from plugins.module_utils.gpu_ready.verify import nvml
 from plugins.module_utils.gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
+from plugins.plugin_utils.gpu_ready.verdict import judge
+from plugins.plugin_utils.gpu_ready.verdict import nvml as nvml_results
+from plugins.plugin_utils.gpu_ready.verdict.evidence import Evidence
 from tests.unit.hosts import bare, having
 from tests.unit.recorded import RecordedHost
 
@@ -66,7 +68,7 @@ def evidence(mode: str, name: str, **more: Any) -> Evidence:
     engine = {"installed": True, **({"active": True} if name == "containerd" else {}), **more.pop("engine", {})}
     runtime = {"programs": {"nvidia-container-runtime": "/usr/bin/x"}, "specs": [CdiSpecFacts(cdi.NATIVE)], **more}
     facts = having(bare(), engines={name: engine}, runtime=runtime)
-    return Evidence(facts, expect(mode, name), nvml.NvmlResult(True, "pynvml", GPUS))
+    return Evidence(facts, expect(mode, name), nvml_results.NvmlResult(True, "pynvml", GPUS))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def evidence(mode: str, name: str, **more: Any) -> Evidence:
     ],
 )
 def test_what_the_engine_needs(mode: str, name: str, more: Any, red: list[str]) -> None:
-    checks = verdict.check_engine(evidence(mode, name, **more), name)
+    checks = judge.check_engine(evidence(mode, name, **more), name)
     assert [check.name for check in checks if check.ok is False] == red
     assert all(check.cause and check.remedy for check in checks if check.ok is False)
 

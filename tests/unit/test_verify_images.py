@@ -5,9 +5,11 @@ import json
 import pytest
 
 from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
-from plugins.module_utils.gpu_ready.verify import checks, frameworks, requirement
+from plugins.module_utils.gpu_ready.verify import frameworks as programs
+from plugins.module_utils.gpu_ready.verify import requirement as environment
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.verdict import checks, frameworks, requirement
 from tests.unit import test_verify as verdicts
 from tests.unit.recorded import RecordedHost
 
@@ -60,12 +62,12 @@ def test_an_image_is_asked_and_one_that_is_not_there_says_nothing() -> None:
     text = json.dumps(["PATH=/bin", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=535"])
     host = RecordedHost(programs={argv: Result(0, text + "\n", "")})
     assert (
-        requirement.query_environment(host, "docker", "i:1")["NVIDIA_REQUIRE_CUDA"]
+        environment.query_environment(host, "docker", "i:1")["NVIDIA_REQUIRE_CUDA"]
         == "cuda>=12.4 brand=tesla,driver>=535"
     )
-    assert requirement.query_environment(RecordedHost(), "docker", "i:1") == {}
-    assert requirement.query_environment(host, "containerd", "i:1") == {}
-    assert requirement.parse_environment("null") == {} and requirement.parse_environment("<no value>") == {}
+    assert environment.query_environment(RecordedHost(), "docker", "i:1") == {}
+    assert environment.query_environment(host, "containerd", "i:1") == {}
+    assert environment.parse_environment("null") == {} and environment.parse_environment("<no value>") == {}
 
 
 def judged(expression: str = "", mode: str = "toolkit") -> list[checks.Check]:
@@ -130,6 +132,6 @@ def test_a_framework_that_sees_all_gpus_is_green() -> None:
 
 
 def test_programs_are_python() -> None:
-    for framework, program in frameworks.PROGRAMS.items():
+    for framework, program in programs.PROGRAMS.items():
         compile(program, framework, "exec")
-        assert frameworks.IMAGES[framework] and frameworks.MODULES[framework] in program
+        assert programs.IMAGES[framework] and frameworks.MODULES[framework] in program

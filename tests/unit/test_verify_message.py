@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.module_utils.gpu_ready.verify.checks import Check, failure_message, judge
+from plugins.plugin_utils.gpu_ready.verdict.checks import Check, failure_message, judge
 
 
 def failed(name: str, cause: str = "", expected: str = "x", found: str = "y") -> Check:

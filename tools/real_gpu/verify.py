@@ -7,10 +7,11 @@ from typing import NamedTuple
 from plugins.module_utils.gpu_ready.base.host import Host
 from plugins.module_utils.gpu_ready.monitor import worker
 from plugins.module_utils.gpu_ready.verify import nvml
-from plugins.module_utils.gpu_ready.verify import run as verify
-from plugins.module_utils.gpu_ready.verify.checks import describe_check
+from plugins.module_utils.gpu_ready.verify.collect import VerifyOptions
 from plugins.module_utils.gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation
-from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.verdict import nvml as nvml_results
+from plugins.plugin_utils.gpu_ready.verdict import outcome
+from plugins.plugin_utils.gpu_ready.verdict.checks import describe_check
 from tools.real_gpu import part
 
 NO_ENGINE = VerifyExpectation(engines=EnginesChoice("", []))
@@ -48,11 +49,11 @@ def of_smi(rows: Sequence[nvml.NvmlGpu]) -> list[Gpu]:
 def main() -> str:
     host = Host()
     part.need_gpu(host)
-    done = verify.verify(host, NO_ENGINE, "", verify.VerifyOptions(image=""), make_probes())
+    done = outcome.verify(host, NO_ENGINE, "", VerifyOptions(image=""))
     sample = worker.Worker().sample()
     sources = {
         done.evidence.nvml.how: of_smi(done.evidence.nvml.gpus),
-        "nvidia-smi": of_smi(nvml.from_smi(host.run(nvml.QUERY, timeout=nvml.TIMEOUT)).gpus),
+        "nvidia-smi": of_smi(nvml_results.from_smi(host.run(nvml.QUERY, timeout=nvml.TIMEOUT)).gpus),
         "the metrics program": [
             Gpu(gpu["uuid"], gpu["name"], gpu["pci"], sample["driver"])
             for gpu in sample.get("gpus", [])
@@ -61,7 +62,7 @@ def main() -> str:
     }
     loaded = done.evidence.facts.driver.loaded
     different = differences(sources, loaded.version if loaded else None)
-    entry = dict(verify.report_entry(done), sources=sources, differences=different, nvml_sample=sample)
+    entry = dict(outcome.report_entry(done), sources=sources, differences=different, nvml_sample=sample)
     (part.own_directory("verify") / "verify.json").write_text(json.dumps(entry, indent=1, default=str))
     checks = done.verdict.checks
     for check in checks:

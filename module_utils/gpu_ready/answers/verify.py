@@ -1,25 +1,15 @@
-"""What gpu_verify answers."""
+"""What a host answers to gpu_verify and gpu_verified."""
 
-from typing import Dict, List, NamedTuple, Optional
-
-from ..verify.checks import Check
+from typing import Dict, NamedTuple
 
 
-class VerifyReport(NamedTuple):
-    """``nvml``: what NVML answered on the host, ``container``: in the container."""
+class CollectedVerification(NamedTuple):
+    """facts.model.Facts and verify.collect.CollectedEvidence as JSON."""
 
-    ok: Optional[bool]
-    checks: List[Check]
-    not_run: List[str]
-    time: str = ""
-    nvml: Dict[str, object] = {}
-    container: Optional[Dict[str, object]] = None
-
-
-class VerifyAnswer(NamedTuple):
-    """``row``: columns of the report, None in check mode."""
-
-    verify: VerifyReport
-    row: Optional[Dict[str, Optional[str]]] = None
+    facts: Dict[str, object]
+    evidence: Dict[str, object]
     changed: bool = False
-    msg: Optional[str] = None
+
+
+class VerifiedAnswer(NamedTuple):
+    changed: bool = False

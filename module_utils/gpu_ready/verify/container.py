@@ -6,10 +6,10 @@ from typing import List, Optional, Sequence
 
 from ..base import files
 from ..base.errors import GpuReadyError
+from ..base.evidence import FailureEvidence, Search, explained_later
 from ..base.host import MISSING, TIMED_OUT, Host, Result
 from ..containers import cdi
 from ..containers import engine as engines
-from ..diagnostics import messages
 from ..facts import engines as facts_engines
 from . import devices as device_selection
 from . import nvml
@@ -88,19 +88,6 @@ def available_engines(host: Host, docker_active: bool, expect: VerifyExpectation
     return found
 
 
-def query_in_container(host: Host, engine: str, image: str, args: List[str], timeout: float) -> nvml.NvmlResult:
-    return parse_container_result(run_in(host, engine, image, args, nvml.QUERY, timeout))
-
-
-def parse_container_result(result: Result) -> nvml.NvmlResult:
-    """Interpret nvidia-smi's answer from a container; failures may be the engine's own."""
-    if result.rc in (0, 14):
-        return nvml.from_smi(result)._replace(how="container")
-    text = "\n".join(part for part in (result.err, result.out) if part.strip())
-    found = messages.explain_container(result.rc, text)
-    return nvml.NvmlResult(False, "container", [], found.code, reason_line(text), found.cause, found.remedy)
-
-
 def reason_line(text: str) -> Optional[str]:
     """Return the line that holds the reason: docker prints it last in its chain, before the hint about --help."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and "docker run --help" not in line]
@@ -151,12 +138,10 @@ def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, e
         ]
         name = fresh[0] if fresh else name
     if name is None:
-        found = messages.explain_container(result.rc, result.err)
         reason = reason_line(result.err or result.out) or "no output"
-        remedy = "Create it with 'docker save IMAGE -o FILE.tar'"
-        if found.code == "docker_not_running":
-            remedy = found.remedy[:1].upper() + found.remedy[1:]
-        raise VerifyError("image tarball %s: %s cannot load it (%s). %s." % (archive, engine, reason, remedy))
+        unknown = "%s. Remedy: create it with 'docker save IMAGE -o FILE.tar'" % reason
+        why = explained_later(FailureEvidence([Search([("container-error", result.err)])], unknown=unknown))
+        raise VerifyError("image tarball %s: %s cannot load it: %s" % (archive, engine, why))
     tagged = host.run(engines.tag_command(engine, name, image), timeout=60.0)
     if tagged.rc != 0:
         raise VerifyError(

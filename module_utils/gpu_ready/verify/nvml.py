@@ -10,13 +10,13 @@ from typing import Dict, List, NamedTuple, Optional
 
 from ..base.host import MISSING, Host, Result
 from ..base.json_file import parse_json
-from ..diagnostics import messages
 
 FIELDS = ("index", "uuid", "name", "pci.bus_id", "driver_version")
 QUERY = ["nvidia-smi", "--query-gpu=" + ",".join(FIELDS), "--format=csv,noheader"]
 TIMEOUT = 60.0
 """Seconds; the first call after boot initialises every GPU (8 of them: half a minute without persistence)."""
 
+SMI = "nvidia-smi"
 NOT_IMPORTABLE = 77
 PYNVML = r"""
 import json, sys
@@ -52,21 +52,6 @@ class NvmlGpu(NamedTuple):
     driver_version: str
 
 
-class NvmlResult(NamedTuple):
-    """GPUs if ``usable``; else a state (a key of messages.SMI_STATES), the message printed, cause and remedy.
-
-    ``how``: pynvml, nvidia-smi or container.
-    """
-
-    usable: bool
-    how: str
-    gpus: List[NvmlGpu]
-    state: Optional[str] = None
-    message: Optional[str] = None
-    cause: Optional[str] = None
-    remedy: Optional[str] = None
-
-
 def bus_id(text: str) -> str:
     """Normalise a PCI address to the form of sysfs: NVML's domain has eight digits, sysfs' usually four."""
     match = re.match(r"^\s*([0-9A-Fa-f]+):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})\.([0-9A-Fa-f])\s*$", text)
@@ -97,57 +82,49 @@ def parse_rows(text: str) -> Optional[List[NvmlGpu]]:
         return None
 
 
-def failed_query(how: str, code: int, output: str) -> NvmlResult:
-    found = messages.explain_smi(code, output)
-    return NvmlResult(False, how, [], found.code, first_line(output), found.cause, found.remedy)
+class NvmlAnswer(NamedTuple):
+    """What NVML answered. ``how``: pynvml (the program above) or nvidia-smi (to QUERY)."""
+
+    how: str
+    result: Result
+
+    @property
+    def gpus(self) -> List[NvmlGpu]:
+        """The GPUs of a usable answer."""
+        return smi_gpus(self.result) if self.how == SMI else pynvml_gpus(self.result)
 
 
 def first_line(text: str) -> Optional[str]:
+    """Return the first line with text."""
     for line in text.splitlines():
         if line.strip():
             return line.strip()
     return None
 
 
-def _result(how: str, gpus: Optional[List[NvmlGpu]], output: str) -> NvmlResult:
-    if gpus is None:
-        cause, remedy = messages.SMI_STATES["unreadable"]
-        return NvmlResult(False, how, [], "unreadable", first_line(output), cause, remedy)
-    if not gpus:
-        return failed_query(how, 6, output)
-    return NvmlResult(True, how, gpus)
+def smi_text(result: Result) -> str:
+    """Return nvidia-smi's answer. Exit status 14 is a damaged infoROM, with a warning; its data are valid."""
+    if result.rc != 14:
+        return result.out
+    return "\n".join(line for line in result.out.splitlines() if not line.startswith("WARNING:"))
 
 
-def from_smi(result: Result) -> NvmlResult:
-    """Interpret nvidia-smi's answer to :data:`QUERY`. Exit status 14 is a damaged infoROM; its data are valid."""
-    if result.rc not in (0, 14):
-        return failed_query("nvidia-smi", result.rc, result.out + "\n" + result.err)
-    text = result.out
-    if result.rc == 14:
-        text = "\n".join(line for line in text.splitlines() if not line.startswith("WARNING:"))
-    if messages.smi_state(0, text) != "unknown":  # `No devices were found` came with status 0 from some releases
-        return failed_query("nvidia-smi", 0, text)
-    return _result("nvidia-smi", parse_csv(text), text)
+def smi_gpus(result: Result) -> List[NvmlGpu]:
+    """Return the GPUs in nvidia-smi's answer to QUERY."""
+    return (parse_csv(smi_text(result)) or []) if result.rc in (0, 14) else []
 
 
-def from_pynvml(result: Result) -> Optional[NvmlResult]:
-    """Interpret the answer of :data:`PYNVML`; None if pynvml is not installed."""
-    if result.rc in (NOT_IMPORTABLE, MISSING):
-        return None
-    if result.rc == 0:
-        return _result("pynvml", parse_rows(result.out), result.out)
-    match = re.search(r"NVML error (\d+): (.*)", result.err)
-    if match:
-        return failed_query("pynvml", int(match.group(1)), match.group(2))
-    return failed_query("pynvml", result.rc, result.err)
+def pynvml_gpus(result: Result) -> List[NvmlGpu]:
+    """Return the GPUs in the answer of PYNVML."""
+    return (parse_rows(result.out) or []) if result.rc == 0 else []
 
 
-def query(host: Host, timeout: float = TIMEOUT, python: Optional[str] = None) -> NvmlResult:
+def query(host: Host, timeout: float = TIMEOUT, python: Optional[str] = None) -> NvmlAnswer:
     """Ask NVML of this host: pynvml where it can be imported, else nvidia-smi."""
-    answer = from_pynvml(host.run([python or sys.executable or "python3", "-c", PYNVML], timeout=timeout))
-    if answer is not None:
-        return answer
-    return from_smi(host.run(QUERY, timeout=timeout))
+    answer = host.run([python or sys.executable or "python3", "-c", PYNVML], timeout=timeout)
+    if answer.rc not in (NOT_IMPORTABLE, MISSING):
+        return NvmlAnswer("pynvml", answer)
+    return NvmlAnswer(SMI, host.run(QUERY, timeout=timeout))
 
 
 def query_persistence(host: Host) -> Optional[Dict[str, str]]:
@@ -158,7 +135,3 @@ def query_persistence(host: Host) -> Optional[Dict[str, str]]:
     answer = host.run(["nvidia-smi", "--query-gpu=uuid,persistence_mode", "--format=csv,noheader"], timeout=TIMEOUT)
     found = dict(re.findall(r"(?m)^(GPU-[\w-]+), (\S+)\s*$", answer.out))
     return found if found and answer.rc in (0, 14) else None
-
-
-def to_json(result: NvmlResult) -> Dict[str, object]:
-    return dict(result._asdict(), gpus=[dict(gpu._asdict()) for gpu in result.gpus])

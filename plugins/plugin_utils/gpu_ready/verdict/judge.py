@@ -1,19 +1,19 @@
 """Judge what a verification collected: host, user space, module and containers must agree. Pure."""
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
-from ..containers import engine as engines
-from ..diagnostics import messages, xid
-from ..driver import module_parameters
-from ..facts import blocked_module
-from ..facts.model import CdiSpecFacts, DriverFacts
-from ..hardware import pci
+from ....module_utils.gpu_ready.containers import engine as engines
+from ....module_utils.gpu_ready.diagnostics import messages, xid
+from ....module_utils.gpu_ready.driver import module_parameters
+from ....module_utils.gpu_ready.facts import blocked_module
+from ....module_utils.gpu_ready.facts.model import CdiSpecFacts, DriverFacts
+from ....module_utils.gpu_ready.hardware import pci
+from ....module_utils.gpu_ready.verify.collect import FABRIC_MANAGER
+from ....module_utils.gpu_ready.verify.devices import select_gpus, unknown_devices
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
-from .devices import select_gpus, unknown_devices
 from .evidence import Evidence
 
-FABRIC_MANAGER = "nvidia-fabricmanager"
 UNSPECIFIC = ("driver_not_loaded", "no_devices", "unknown", "timeout")
 """States of NVML for which the kernel's log has the reason."""
 NODES_MISSING = (
@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
     """``ok`` if no check failed."""
 
     ok: bool
-    checks: List[Check]
+    checks: list[Check]
 
 
 def judge_evidence(evidence: Evidence) -> Verdict:
@@ -56,12 +56,12 @@ def container_label(engine: str) -> str:
     return "container" if engine == engines.DOCKER else engine + "_container"
 
 
-def loaded_version(evidence: Evidence) -> Optional[str]:
+def loaded_version(evidence: Evidence) -> str | None:
     loaded = evidence.facts.driver.loaded
     return loaded.version if loaded else None
 
 
-def check_boot_module(evidence: Evidence) -> List[Check]:
+def check_boot_module(evidence: Evidence) -> list[Check]:
     """Nothing keeps modprobe from loading the driver when the host boots the next time."""
     if evidence.facts.base.module_elsewhere:
         return []
@@ -71,7 +71,7 @@ def check_boot_module(evidence: Evidence) -> List[Check]:
     return [judge("driver_at_boot", not blocked, "modprobe loads the driver", found, text, remedy)]
 
 
-def check_parameters(evidence: Evidence) -> List[Check]:
+def check_parameters(evidence: Evidence) -> list[Check]:
     """The loaded module has the requested parameters. The driver shows all numbers, and not every string."""
     state, found = evidence.facts.driver, []
     known = state.on_disk.parameters if state.on_disk else {}
@@ -91,7 +91,7 @@ def check_parameters(evidence: Evidence) -> List[Check]:
     return found
 
 
-def check_devices(evidence: Evidence) -> List[Check]:
+def check_devices(evidence: Evidence) -> list[Check]:
     """``gpu_verify_devices`` names GPUs of this host."""
     gpus = evidence.nvml.gpus
     unknown = unknown_devices(gpus, evidence.devices) if evidence.nvml.usable else []
@@ -103,7 +103,7 @@ def check_devices(evidence: Evidence) -> List[Check]:
     return [judge("chosen_devices", False, "GPU " + ", ".join(unknown), "missing", cause, remedy)]
 
 
-def check_driver(evidence: Evidence) -> List[Check]:
+def check_driver(evidence: Evidence) -> list[Check]:
     """Loaded module, module on disk, libraries and desired driver are of one version."""
     state = evidence.facts.driver
     loaded = loaded_version(evidence)
@@ -141,7 +141,7 @@ def check_driver(evidence: Evidence) -> List[Check]:
     return checks
 
 
-def explain_by_kernel(evidence: Evidence, cause: str, remedy: str) -> Tuple[str, str]:
+def explain_by_kernel(evidence: Evidence, cause: str, remedy: str) -> tuple[str, str]:
     """Add the reason in the kernel's log to a cause; NVML and the PCI bus know only the effect."""
     kernel = evidence.kernel
     if kernel is None:
@@ -150,7 +150,7 @@ def explain_by_kernel(evidence: Evidence, cause: str, remedy: str) -> Tuple[str,
     return "%s: %s%s, by the kernel's log (%s)" % (cause, kernel.cause, where, kernel.message), kernel.remedy
 
 
-def explain_other_driver(state: DriverFacts, loaded: str) -> Tuple[str, str]:
+def explain_other_driver(state: DriverFacts, loaded: str) -> tuple[str, str]:
     disk = state.on_disk.version if state.on_disk else None
     if disk and disk != loaded:
         return (
@@ -163,7 +163,7 @@ def explain_other_driver(state: DriverFacts, loaded: str) -> Tuple[str, str]:
     )
 
 
-def check_gpus(evidence: Evidence) -> List[Check]:
+def check_gpus(evidence: Evidence) -> list[Check]:
     """PCI bus, plan and NVML list the same GPUs."""
     served = sorted(gpu.address for gpu in evidence.facts.base.served_gpus)
     checks = []
@@ -213,7 +213,7 @@ def check_gpus(evidence: Evidence) -> List[Check]:
     return checks
 
 
-def check_docker(evidence: Evidence) -> List[Check]:
+def check_docker(evidence: Evidence) -> list[Check]:
     """The engine runs and has what the runtime's mode needs."""
     engine = evidence.facts.docker
     if not engine.installed:
@@ -240,7 +240,7 @@ def check_docker(evidence: Evidence) -> List[Check]:
     return checks
 
 
-def check_specification(name: str, specs: List[CdiSpecFacts]) -> Check:
+def check_specification(name: str, specs: list[CdiSpecFacts]) -> Check:
     valid = [spec.path for spec in specs if not spec.stale]
     stale = ["%s (%s)" % (spec.path, spec.stale) for spec in specs if spec.stale]
     cause = "no CDI specification describes the present GPUs"
@@ -248,7 +248,7 @@ def check_specification(name: str, specs: List[CdiSpecFacts]) -> Check:
     return judge(name, bool(valid), "a CDI specification", found, cause, RUN_AGAIN % "the specification")
 
 
-def check_engine(evidence: Evidence, name: str) -> List[Check]:
+def check_engine(evidence: Evidence, name: str) -> list[Check]:
     """An engine beside docker runs and has what the runtime's mode needs."""
     known, runtime = evidence.facts.engines, evidence.facts.runtime
     states = {
@@ -272,13 +272,13 @@ def check_engine(evidence: Evidence, name: str) -> List[Check]:
     return checks + [check_specification("cdi_for_" + name, runtime.specs)]
 
 
-def check_requirement(evidence: Evidence, engine: str) -> List[Check]:
+def check_requirement(evidence: Evidence, engine: str) -> list[Check]:
     cuda = (evidence.compute.cuda if evidence.compute else None) or evidence.cuda
     variables = evidence.requirements.get(engine) or {}
     return requirement.check(variables, loaded_version(evidence), cuda, evidence.expect.mode)
 
 
-def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Check]:
+def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> list[Check]:
     """Return a container sees the selected GPUs, each with the UUID and name that the host sees."""
     answer, place = evidence.containers.get(engine), container_label(engine)
     if answer is None:
@@ -321,7 +321,7 @@ def check_container(evidence: Evidence, engine: str = engines.DOCKER) -> List[Ch
     return checks
 
 
-def check_persistence(evidence: Evidence) -> List[Check]:
+def check_persistence(evidence: Evidence) -> list[Check]:
     """Return the persistence mode is on for all GPUs; the daemon may run without it."""
     modes = evidence.persistence
     if not evidence.expect.persistence or not evidence.nvml.usable:
@@ -335,7 +335,7 @@ def check_persistence(evidence: Evidence) -> List[Check]:
     return [judge("persistence_mode", not off, "Enabled", found, cause, remedy)]
 
 
-def check_fabric_manager(evidence: Evidence) -> List[Check]:
+def check_fabric_manager(evidence: Evidence) -> list[Check]:
     """On hosts with NVSwitches the fabric manager runs and has exactly the driver's version."""
     switches = evidence.facts.base.nvswitches
     if not switches:
@@ -353,7 +353,7 @@ def check_fabric_manager(evidence: Evidence) -> List[Check]:
     return checks
 
 
-def check_xids(evidence: Evidence) -> List[Check]:
+def check_xids(evidence: Evidence) -> list[Check]:
     """The kernel's log has no new report of a damaged or lost GPU."""
     found = evidence.xids
     if found is None:
@@ -362,6 +362,7 @@ def check_xids(evidence: Evidence) -> List[Check]:
         return [judge("xid", True, "no new serious Xid", "none")]
     shown = list(dict.fromkeys(one.label for one in found))
     means = [means for _, means in xid.judge(found)]
-    cause = "; ".join(dict.fromkeys("%d: %s" % (one.number, one_means.name) for one, one_means in zip(found, means)))  # noqa: B905 - Python 3.6
+    names = ["%d: %s" % (one.number, meaning.name) for one, meaning in zip(found, means, strict=True)]
+    cause = "; ".join(dict.fromkeys(names))
     remedy = "; ".join(dict.fromkeys(one_means.remedy for one_means in means))
     return [judge("xid", False, "no new serious Xid", ", ".join(shown), cause, remedy)]

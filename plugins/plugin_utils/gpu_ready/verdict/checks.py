@@ -1,8 +1,9 @@
 """One check of a verification."""
 
-from typing import List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from ..base.records import Word
+from ....module_utils.gpu_ready.base.records import Word
 
 NOT_RUN = "not run"
 
@@ -11,7 +12,7 @@ class Check(NamedTuple):
     """``ok`` is None for a check that was not run. A failed one has a cause and a remedy."""
 
     name: Word
-    ok: Optional[bool]
+    ok: bool | None
     expected: str
     found: str
     cause: str = ""
@@ -65,7 +66,7 @@ def describe_check(check: Check) -> str:
     return "%s: %s" % (check.name.replace("_", " "), text)
 
 
-def failure_message(checks: List[Check]) -> str:
+def failure_message(checks: list[Check]) -> str:
     """Return why a verification failed: each cause, the names of checks that failed as a consequence, the remedies."""
     failed = [check for check in checks if check.ok is False]
     names = list(dict.fromkeys(check.name for check in failed))

@@ -88,8 +88,7 @@ containers: dev  ## the molecule scenario "container": podman or docker, no root
 campaign: dev  ## all long checks (root; ten hours on two cores), or some: make campaign PART="vm cuda" SEED=2026-11-26
 	@$(VENV)/python tools/campaign.py $(PART) $(if $(SEED),--seed $(SEED))
 
-catalog: dev  ## compile messages for the hosts; generate defaults, argument specs and docs/variables.md
-	@$(VENV)/python tools/compile_catalog.py
+catalog: dev  ## generate defaults, argument specs and docs/variables.md
 	@$(VENV)/python tools/compile_variables.py
 
 # With hashes of all files of every release, for every Python from 3.11 on. dev.txt takes the versions of runtime.txt.

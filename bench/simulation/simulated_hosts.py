@@ -33,14 +33,16 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from plugins.module_utils.gpu_ready.base import files, manifest, manifest_notes, records
 from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.facts import collected
-from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.module_utils.gpu_ready.facts.model import Facts, VerifiedFacts
 from plugins.module_utils.gpu_ready.upgrade import journal, model, phases
 from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
 from plugins.plugin_utils.gpu_ready.plan.driver.model import DriverInstallParams
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import STEPS, T4, as_collected, carried_out, having, installed
 from tests.unit.recorded import RecordedHost
+from tests.unit.verify_answers import collected_evidence, collected_verification
 
 OLD, NEW = "580.95.05", "595.91.07"
 VARIABLES = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD}
@@ -409,21 +411,14 @@ class Fleet:
 
     def answer_gpu_verify(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         bad = (host.fault == "verify" and host.loaded == NEW) or host.fault == "stuck"
-        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        found = "0 GPUs" if bad else "1 GPU"
-        checks = [{"name": "gpus_in_container", "ok": not bad, "expected": "1 GPU", "found": found}]
-        seen: dict[str, Any] = {"driver": host.loaded, "cuda": "13.2", "gpus": [], "error": None}
-        verify = {"ok": not bad, "time": moment, "checks": checks, "not_run": [], "nvml": seen, "container": seen}
-        drivers = ("driver_installed", "driver_loaded", "driver_userspace")
-        row = {**dict.fromkeys(drivers, host.loaded), "docker_runtime": "toolkit"}
-        answer = {"changed": True, "verify": verify}
+        evidence = collected_evidence(host.facts)._replace(time=int(time.time()))
         if bad:
-            why = "Not verified. nvidia-smi in the container sees no GPU."
-            return {**answer, "failed": True, "msg": why, "row": {**row, "verified": None, "why": why}}
-        after = records.to_json(host.facts)
-        STEPS["gpu_verify.verify"](after, given, host.plan())
-        host.facts = records.from_json(Facts, after)
-        return {**answer, "msg": "verified", "row": {**row, "verified": moment, "why": "verified"}}
+            evidence = evidence._replace(containers={"docker": Result(6, "No devices were found\n", "")})
+        return collected_verification(host.facts, evidence)
+
+    def answer_gpu_verified(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
+        host.facts = host.facts._replace(verified=records.from_json(VerifiedFacts, given["record"]))
+        return {"changed": True}
 
 
 # ---- the product's code with the hosts' files ------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute import steps
 from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
+from ..plugin_utils.module_calls import call_module
 from ..plugin_utils.progress.lines import STEP
 
 LONGEST = 10_000
@@ -74,7 +75,7 @@ class HostCaller:
         """Return the answer of a module. Raises StepFailed, AnsibleConnectionFailure."""
         try:
             with deadline(seconds):
-                answer = self.ask(module, arguments, check)
+                answer = call_module(self.action, module, arguments, self.variables, check)
         except TimeIsOver:
             raise fail(SILENT.format(module.rpartition(".")[2], seconds)) from None
         except AnsibleConnectionFailure:
@@ -91,25 +92,6 @@ class HostCaller:
             kept = {name: answer[name] for name in answer if (name not in NOT_SHOWN if own else name in SHOWN)}
             message = plain_text(str(answer.get("msg") or f"{module} failed"))
             raise StepFailed({**kept, "failed": True, "msg": message[:LONGEST]})
-        return answer
-
-    def ask(self, module: str, arguments: Mapping[str, Any], check: bool) -> dict[str, Any]:
-        """Return the answer of a module, which its action plugin accepts."""
-        task = self.action._task.copy()
-        task.action, task.args, task.check_mode = module, dict(arguments), check
-        loader = self.action._shared_loader_obj
-        found = loader.module_loader.find_plugin_with_context(module)
-        name = found.action_plugin or (module if loader.action_loader.has_plugin(module) else "ansible.legacy.normal")
-        action = loader.action_loader.get(
-            name,
-            task=task,
-            connection=self.action._connection,
-            play_context=self.action._play_context,
-            loader=self.action._loader,
-            templar=self.action._templar,
-            shared_loader_obj=loader,
-        )
-        answer: dict[str, Any] = action.run(None, self.variables)
         return answer
 
     def setting(self, name: str) -> Any:

@@ -48,7 +48,7 @@ The largest hosts are planned in 0.3 seconds, 2 MB of facts that are made for it
 time too: it interrupts an action plugin by SIGALRM (ansible/executor/task_executor.py, core 2.16 to 2.21)."""
 QUOTED = 300
 """Characters of an answer that a message may have."""
-UNPLANNED = "no plan can be computed from the facts of this host (%s)"
+UNREADABLE = "nothing can be computed from what this host answered (%s)"
 CHECK_HOST = (
     "if nothing is wrong with this host, report it as a defect of gpu-ready with the output of `-vvv`; otherwise repair"
     " or reinstall the host, then run this again"
@@ -60,8 +60,8 @@ def plain_lines(text: str) -> str:
     return "\r\n".join(map(plain_text, text.split("\r\n")))
 
 
-def read_collected(value: dict[str, Any]) -> Any:
-    """Return the facts of a host as records, as the host answered them. Raises RecordError."""
+def read_records(value: dict[str, Any]) -> Any:
+    """Return the facts of a host as records. Raises RecordError."""
     facts = facts_model.from_json(answers.clean(value, plain_lines))
     form.check_form(facts)
     return facts
@@ -70,7 +70,7 @@ def read_collected(value: dict[str, Any]) -> Any:
 def read_facts(value: dict[str, Any], treat_as: str | None = None) -> Any:
     """Return the facts of a host as records, with what the catalog says of them. Raises WrongAnswer."""
     try:
-        return complete(read_collected(value), treat_as)
+        return complete(read_records(value), treat_as)
     except RecordError as error:
         raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
 
@@ -84,6 +84,10 @@ class CollectingAction(gpu_host_module.ActionModule):
     collected: dict[str, Any] | None = None
     """What the module answered; None until then."""
 
+    def read(self, facts: dict[str, Any]) -> Any:
+        """Return the facts of a host as records, with what the catalog says of them. Raises WrongAnswer."""
+        return read_facts(facts, self.treat_as)
+
     def compute(self, facts: Any) -> dict[str, Any]:
         """Return the answer of the task by the facts of the host. Raises GpuReadyError."""
         raise NotImplementedError
@@ -93,16 +97,19 @@ class CollectingAction(gpu_host_module.ActionModule):
         answer: dict[str, Any] = self.ask_module(tmp, task_vars)
         if self.collected is None:  # the module failed
             return answer
-        facts = read_facts(self.collected["facts"], self.treat_as)
         try:
-            return {**answer, **self.compute(facts)}
+            return {**answer, **self.compute(self.read(self.collected["facts"]))}
+        except RecordError as error:
+            raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
         except GpuReadyError as error:
             raise AnsibleActionFail(str(error)) from None
+        except WrongAnswer:
+            raise
         except Exception as error:
             self._display.vvv(traceback.format_exc(), host=task_vars.get("inventory_hostname"))
             what = plain_text(f"{type(error).__name__}: {error}")[:QUOTED]
             module = self._task.action.rpartition(".")[2]
-            return gpu_host_module.refuse_host(module, UNPLANNED % what, CHECK_HOST)
+            return gpu_host_module.refuse_host(module, UNREADABLE % what, CHECK_HOST)
 
     def module_arguments(self) -> dict[str, Any] | None:
         """Return what the host gets: what it has to look for. No variable of the operator is sent."""

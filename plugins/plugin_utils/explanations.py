@@ -12,8 +12,9 @@ from typing import Any
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.evidence import MARK, FailureEvidence, add_outcome, format_failure
 from ..module_utils.gpu_ready.base.log_texts import key_line
-from ..module_utils.gpu_ready.diagnostics.message_table import Explanation
 from .answer_bounds import WrongAnswer
+from .gpu_ready.diagnostics import messages
+from .gpu_ready.diagnostics.message_table import Explanation
 
 EVIDENCE = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 MOST = 16
@@ -63,6 +64,4 @@ def explain_failure(evidence: FailureEvidence) -> str:
 
 def find(texts: Sequence[tuple[str, str]], without: Sequence[str] = ()) -> Explanation | None:
     """Return the first known cause in texts, each (kind, text). Raises KeyError for an unknown kind."""
-    from ..module_utils.gpu_ready.diagnostics import messages  # compiles hundreds of patterns, and few answers fail
-
     return next((one for kind, text in texts for one in messages.explain(kind, text) if one.code not in without), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import messages, text_lines
+from plugins.plugin_utils.gpu_ready.diagnostics import messages, text_lines
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
 from tests.corpus.samples import OWN, SAMPLES, Sample
 from tests.grid import CAMPAIGN

@@ -2,9 +2,9 @@
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import message_table
 from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
 from plugins.plugin_utils.explanations import explain_answer, find
+from plugins.plugin_utils.gpu_ready.diagnostics import message_table
 from tests.corpus.samples import Sample, of_kind
 
 

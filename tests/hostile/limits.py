@@ -33,11 +33,11 @@ def impatient_tree(tree: Path, seconds: int) -> Path:
 
 
 def give_plans(tree: Path) -> Path:
-    """Let the hosts of a copy answer with plan and audit themselves, which the plugin of all other modules accepts.
+    """Let the hosts of a copy answer with plan, audit and verdict themselves, which the plugin of other modules accepts.
 
     For tests of what tasks do with a plan, whatever facts it could come from. Return the copy.
     """
     with (tree / "meta/runtime.yml").open("a") as routing:
-        for module in ("gpu_node_plan", "gpu_audit"):
+        for module in ("gpu_node_plan", "gpu_audit", "gpu_verify"):
             routing.write(f"    {module}: {{action_plugin: gpu_ready.nodes.gpu_host_module}}\n")
     return tree

@@ -16,6 +16,7 @@ from plugins.plugin_utils.gpu_ready.plan.driver.model import DetectParams, NextK
 from plugins.plugin_utils.gpu_ready.plan.model import Step, ToolkitChoice
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import KERNEL, T4, as_collected, bare, carried_out, having
+from tests.unit.verify_answers import collected_verification
 
 Answers = dict[str, dict[str, Any]]
 OLD, NEW = "580.95.05", "595.91.07"
@@ -73,12 +74,16 @@ def plan(facts: Facts, given: Mapping[str, Any], drains: tuple[str, ...] = ()) -
     return decided, {"changed": False, **decide.answer_json(facts, decided), "upgrade": status, "lease": ""}
 
 
-def from_facts(scene: Scene, facts: Facts) -> Scene:
-    """Return a scene with hosts that answer gpu_node_plan with these facts, which is what the campaign attacks in it."""
+def from_facts(scene: Scene, facts: Facts, after: Facts) -> Scene:
+    """Return a scene with hosts that answer gpu_node_plan with these facts, which is what the campaign attacks in it.
+
+    ``after``: the facts when the host is verified.
+    """
     collected = {"changed": False, "facts": model.to_json(as_collected(facts)), "lease": "", "time": 100}
+    verified = {"gpu_verify": collected_verification(after), "gpu_verified": {"changed": True}}
     return scene._replace(
         name=f"{scene.name}_facts",
-        answers={**scene.answers, "gpu_node_plan": collected},
+        answers={**scene.answers, "gpu_node_plan": collected, **verified},
         modules=("gpu_node_plan",),
         steps={},
         facts=True,
@@ -236,12 +241,15 @@ def provision() -> Scene:
 def provision_from_facts() -> Scene:
     """Return site.yml on a host that only has to be verified."""
     decided, _ = plan(bare(T4), {})
-    return from_facts(provision(), carried_out(bare(T4), decided)._replace(verified=None))
+    facts = carried_out(bare(T4), decided)._replace(verified=None)
+    return from_facts(provision(), facts, facts)._replace(modules=("gpu_node_plan", "gpu_verify", "gpu_verified"))
 
 
 def provision_files_from_facts(files: Path) -> Scene:
     """Return site.yml with installers of the control node, on a bare host."""
-    return from_facts(provision_files(files), bare(T4))
+    scene = provision_files(files)
+    decided, _ = plan(bare(T4), scene.variables)
+    return from_facts(scene, bare(T4), carried_out(bare(T4), decided))
 
 
 def upgrade_from_facts(playbook: str, name: str) -> Scene:
@@ -251,7 +259,10 @@ def upgrade_from_facts(playbook: str, name: str) -> Scene:
     facts = carried_out(bare(T4), decided)
     if name == "rollback":
         facts = facts._replace(upgrade=journal.from_json({**JOURNAL, "schema": 1, "rollout": 1700000000}))
-    return from_facts(upgrade_drivers(playbook, name), facts)
+    other, _ = plan(
+        facts, {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD if version == NEW else NEW}
+    )
+    return from_facts(upgrade_drivers(playbook, name), facts, carried_out(facts, other))
 
 
 def provision_files(files: Path) -> Scene:

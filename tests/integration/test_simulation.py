@@ -89,6 +89,6 @@ def test_site_plans_a_host_again_that_another_run_changed_between_its_plan_and_i
         for call in fleet.calls:
             if call.host == first.name:
                 calls[call.controller].append(call.module)
-        assert calls["b"] == ["gpu_node_plan", "gpu_lease", "gpu_verify", "gpu_lease"]
+        assert calls["b"] == ["gpu_node_plan", "gpu_lease", "gpu_verify", "gpu_verified", "gpu_lease"]
         # Its own plan was to verify the host. It took the lease, planned again, and had nothing left to do.
         assert calls["a"] == ["gpu_node_plan", "gpu_lease", "gpu_node_plan", "gpu_lease"]

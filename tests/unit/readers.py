@@ -24,7 +24,7 @@ from tests.grid import CAMPAIGN
 
 PACKAGES = (
     "base", "cluster", "completion", "containers", "cuda", "diagnostics", "drain", "driver", "explain", "facts", "hardware", "monitor", "packaging",
-    "system", "verify",
+    "system", "verdict", "verify",
 )  # fmt: skip
 """Who reads texts of hosts, programs and users. The others get records and settings whose texts are limited."""
 FILES = {

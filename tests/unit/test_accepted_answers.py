@@ -33,11 +33,12 @@ from tests.grid import sampled
 from tests.hostile.scenes import plan, scenes
 from tests.unit import goldens
 from tests.unit.hosts import A100, bare, carried_out, having
-from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, run_playbook
+from tests.unit.lying_host import READY, TRUTHFUL, calls, make_liar, ready_facts, run_playbook
 from tests.unit.test_answers import FILES, TASKS, short
+from tests.unit.verify_answers import collected_evidence, collected_verification
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_PLUGINS = {"gpu_audit", "gpu_capture", "gpu_node_facts", "gpu_node_plan"}
+OWN_PLUGINS = {"gpu_audit", "gpu_capture", "gpu_node_facts", "gpu_node_plan", "gpu_verify"}
 """Modules to which an action plugin of their own adds something."""
 ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"}
 MODULES = sorted({path.stem for path in (ROOT / "library").glob("*.py")} - ON_THE_CONTROL_NODE)
@@ -131,7 +132,7 @@ def test_every_field_that_a_task_uses_is_in_the_record_of_its_module() -> None:
 
 def test_honest_answers_lose_nothing() -> None:
     for scene in scenes(Path("/srv")):
-        for module in set(scene.answers) & set(MODULES) - (OWN_PLUGINS if scene.facts else set()):
+        for module in set(scene.answers) & set(MODULES) - (OWN_PLUGINS if scene.facts else {"gpu_verify"}):
             answer = scene.answers[module]
             assert accept(module, answer) == {"failed": False, **answer}, (scene.name, module)
 
@@ -698,46 +699,40 @@ def accept_for_ever(server: socket.socket, greeting: bytes, accepted: list[socke
         accepted.append(connection)
 
 
-PASSED = {"name": "loaded", "ok": True, "expected": "x", "found": "x"}
-FAILED = {**PASSED, "ok": False}
-SKIPPED = {**PASSED, "ok": None}
-LOADED = {"driver_loaded": "580.178.04"}
-
-
-@pytest.mark.parametrize(
-    ("ok", "checks", "row", "message"),
-    [
-        (True, [PASSED, FAILED], LOADED, "one of its checks failed"),
-        (True, [], LOADED, "without a check that passed"),
-        (True, [SKIPPED], LOADED, "without a check that passed"),
-        (True, [PASSED], {"driver_loaded": ""}, "and a loaded driver"),
-        (True, [PASSED], None, "and a loaded driver"),
-        (False, [PASSED, FAILED], LOADED, "does not say that the host is verified"),
-        (None, [PASSED], LOADED, "does not say that the host is verified"),
-    ],
-)
-def test_a_host_is_verified_by_its_checks_and_not_by_its_word(ok: object, checks: Any, row: Any, message: str) -> None:
-    answer = accept("gpu_verify", {"verify": {"ok": ok, "checks": checks, "not_run": []}, "row": row})
-    with pytest.raises(WrongAnswer, match=message):
-        answers.check_verification(answer, False)
-
-
-def test_a_verification_that_passed_and_one_of_check_mode_are_accepted() -> None:
-    for ok, checks, check_mode in ((True, [PASSED, SKIPPED], False), (None, [], True)):
-        verify = {"ok": ok, "checks": checks, "not_run": []}
-        answers.check_verification(accept("gpu_verify", {"verify": verify, "row": LOADED}), check_mode)
+def with_evidence(**changes: Any) -> dict[str, Any]:
+    """What gpu_verify answers on a host that is ready but for these changes of its evidence."""
+    facts = ready_facts()
+    return collected_verification(facts, collected_evidence(facts)._replace(**changes))
 
 
 @pytest.mark.host_io
-def test_a_host_that_only_says_that_it_is_verified_is_refused(tmp_path: Path) -> None:
-    """The plugin asks: mutations of the call and of the mode die here."""
+def test_a_host_is_verified_by_its_evidence_and_not_by_its_word(tmp_path: Path) -> None:
+    word = {"verify": {"ok": True, "checks": [], "not_run": []}, "row": {"driver_loaded": "580"}, "msg": "verified"}
     found = {
-        "honest": {"verify": {"ok": True, "checks": [PASSED], "not_run": []}, "row": LOADED},
-        "liar": {"verify": {"ok": True, "checks": [FAILED], "not_run": []}, "row": LOADED},
+        "honest": with_evidence(),
+        "failed": word | with_evidence(smi=None),
+        "word": word,
+        "form": with_evidence() | {"evidence": {"nvml": 1}},
+        "refuses": with_evidence(),
     }
+    hosts = {
+        name: make_liar(tmp_path, name, {"gpu_verify": answer, "gpu_verified": KEPT}) for name, answer in found.items()
+    }
+    hosts["refuses"] = make_liar(tmp_path / "more", "refuses", {"gpu_verify": with_evidence(), "gpu_verified": FULL})
     play = tmp_path / "play.yml"
     play.write_text("- hosts: all\n  gather_facts: false\n  tasks: [{gpu_ready.nodes.gpu_verify: {}}]\n")
-    hosts = {name: make_liar(tmp_path, name, {"gpu_verify": answer}) for name, answer in found.items()}
     done = run_playbook(tmp_path, play, hosts, ANSIBLE_STDOUT_CALLBACK="default")
-    assert re.search(r"honest +: ok=1 .*failed=0", done.stdout) and re.search(r"liar +: ok=0 .*failed=1", done.stdout)
-    assert "it calls the host verified, and one of its checks failed" in " ".join(done.stdout.split()), done.stdout
+    shown = " ".join(done.stdout.split())
+    failures = {name: shown.partition(f"fatal: [{name}]: FAILED!")[2].partition("fatal: ")[0] for name in hosts}
+    assert not failures.pop("honest") and all(failures.values()), shown
+    assert "Not verified. nvidia smi: " in failures["failed"]
+    assert "facts" in failures["word"] and "nothing of it was used" in failures["word"]
+    assert "nvml must be a mapping" in failures["form"] and "nothing of it was used" in failures["form"]
+    assert "no space left" in failures["refuses"]
+    asked = {name: calls(tmp_path, name) for name in ("honest", "failed", "word", "form")}
+    assert asked["honest"] == asked["failed"] == ["gpu_verify", "gpu_verified"]
+    assert asked["word"] == asked["form"] == ["gpu_verify"]
+
+
+KEPT = {"changed": True}
+FULL = {"failed": True, "msg": "/var/lib/gpu-ready: no space left"}

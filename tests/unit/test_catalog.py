@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -37,14 +35,6 @@ def number(branch: str | None) -> int | None:
 def chips() -> list[dict[str, str]]:
     found: list[dict[str, str]] = json.loads((DATA / "supported-gpus-550.163.01.json").read_text())["chips"]
     return found
-
-
-@pytest.mark.host_io
-def test_the_compiled_module_is_current() -> None:
-    answer = subprocess.run(
-        [sys.executable, ROOT / "tools/compile_catalog.py", "--check"], capture_output=True, text=True
-    )
-    assert answer.returncode == 0, answer.stderr
 
 
 def test_a_gpu_is_of_blackwell_or_newer_by_its_number() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import container_errors, messages
+from plugins.plugin_utils.gpu_ready.diagnostics import container_errors, messages
 
 CASES = [
     (

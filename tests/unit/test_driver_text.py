@@ -2,8 +2,8 @@
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics.pasted_version import parse_pasted_version, reports_absence
 from plugins.module_utils.gpu_ready.system import nvrm_version
+from plugins.plugin_utils.gpu_ready.diagnostics.pasted_version import parse_pasted_version, reports_absence
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.91.07  Release Build  (root@host)  Mon Jan 1 2026"
 CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.157  Wed Oct 12 09:19:07 UTC 2022"

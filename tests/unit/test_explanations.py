@@ -47,7 +47,7 @@ def test_the_first_search_with_a_cause_counts(searches: list[Search], cause: str
     assert explained(*searches).startswith(f"before {cause}")
 
 
-def test_what_is_said_where_no_cause_is_known() -> None:
+def test_the_message_where_no_cause_is_known() -> None:
     assert explained(log("x\nE: strange\ny\n"), log="L") == (
         "before its reason is not known to gpu-ready (E: strange); the whole log is L on the host. "
         "Remedy: read that log, then run again after"

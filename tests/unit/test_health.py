@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
-from plugins.module_utils.gpu_ready.diagnostics import xid
 from plugins.module_utils.gpu_ready.facts import collect
 from plugins.module_utils.gpu_ready.facts import health as collector
 from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
@@ -15,6 +14,7 @@ from plugins.module_utils.gpu_ready.system import kernel_messages
 from plugins.module_utils.gpu_ready.verify.collect import VerifyOptions
 from plugins.module_utils.gpu_ready.verify.expectation import VerifyExpectation
 from plugins.plugin_utils.gpu_ready.completion import complete
+from plugins.plugin_utils.gpu_ready.diagnostics import xid
 from plugins.plugin_utils.gpu_ready.plan import answer as decide
 from plugins.plugin_utils.gpu_ready.plan import audit, compose, health, parts, verification
 from plugins.plugin_utils.gpu_ready.verdict import judge, outcome

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import installer_log, messages
+from plugins.plugin_utils.gpu_ready.diagnostics import installer_log, messages
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
 
 HEAD = "nvidia-installer log file '/var/log/nvidia-installer.log'\ninstaller version: 570.133.07\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import kernel_log, messages
+from plugins.plugin_utils.gpu_ready.diagnostics import kernel_log, messages
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     (

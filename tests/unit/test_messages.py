@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import message_table, messages, xid
+from plugins.plugin_utils.gpu_ready.diagnostics import message_table, messages, xid
 from tests.corpus.samples import Sample, of_kind
 
 

@@ -13,6 +13,7 @@ from ansible.module_utils.common.yaml import yaml_load
 from plugins.module_utils.gpu_ready.answers.node import CaptureAnswer, NodeFactsAnswer
 from plugins.plugin_utils.gpu_ready.answers.audit import AuditAnswer
 from plugins.plugin_utils.gpu_ready.answers.plan import NodePlanAnswer
+from plugins.plugin_utils.gpu_ready.answers.verify import VerifyAnswer
 from plugins.plugin_utils.gpu_ready.settings import options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +101,7 @@ FROM_FACTS = {
     "gpu_audit": AuditAnswer,
     "gpu_node_facts": NodeFactsAnswer,
     "gpu_capture": CaptureAnswer,
+    "gpu_verify": VerifyAnswer,
 }
 """Modules whose task answers what the control node makes of what the module answers."""
 OF_EVERY_MODULE = {"changed", "diff", "msg", "warnings"}

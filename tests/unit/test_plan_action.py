@@ -235,7 +235,7 @@ def test_facts_that_the_planner_cannot_process_refuse_the_host_and_name_the_erro
     facts = changed("driver", {"on_disk": {"version": digits}, "loaded": {"version": digits}, "origin": "cuda_repo"})
     hosts = {"endless": {**HONEST, "facts": facts}, "honest": HONEST}
     text = play(tmp_path, hosts)
-    message = "no plan can be computed from the facts of this host (ValueError: Exceeds the limit"
+    message = "nothing can be computed from what this host answered (ValueError: Exceeds the limit"
     assert message in text and "report it as a defect of gpu-ready with the output of `-vvv`" in text, text
     assert "planned honest " in text and "Traceback" not in text
     (tmp_path / "verbose").mkdir()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import messages, smi
+from plugins.plugin_utils.gpu_ready.diagnostics import messages, smi
 from plugins.plugin_utils.gpu_ready.explain import messages as explain_messages
 
 OLD = """\

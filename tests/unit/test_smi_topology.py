@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.module_utils.gpu_ready.diagnostics import messages, smi_topology
+from plugins.plugin_utils.gpu_ready.diagnostics import messages, smi_topology
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base import long_lines
-from plugins.module_utils.gpu_ready.diagnostics import message_table, messages, text_lines
+from plugins.plugin_utils.gpu_ready.diagnostics import message_table, messages, text_lines
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
 from plugins.plugin_utils.gpu_ready.explain import forms
 

@@ -9,8 +9,6 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base import records
 from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
-from plugins.module_utils.gpu_ready.diagnostics import kernel_log, xid
-from plugins.module_utils.gpu_ready.diagnostics.xid import Xid
 from plugins.module_utils.gpu_ready.facts import verified
 from plugins.module_utils.gpu_ready.facts.model import (
     CdiSpecFacts,
@@ -31,6 +29,8 @@ from plugins.module_utils.gpu_ready.verify.expectation import (
     RuntimeChoice,
     VerifyExpectation,
 )
+from plugins.plugin_utils.gpu_ready.diagnostics import kernel_log, xid
+from plugins.plugin_utils.gpu_ready.diagnostics.xid import Xid
 from plugins.plugin_utils.gpu_ready.plan import verification
 from plugins.plugin_utils.gpu_ready.plan.containers.cdi_spec import CDI
 from plugins.plugin_utils.gpu_ready.plan.containers.daemon_json_keys import TOOLKIT

@@ -178,7 +178,7 @@ def option_is_documented(copy: Path) -> None:
 
 
 def message_is_explained(copy: Path) -> None:
-    code = "from plugins.module_utils.gpu_ready.diagnostics import messages; print(messages.explain_smi(255, 'GPU fan 2 has failed').remedy)"
+    code = "from plugins.plugin_utils.gpu_ready.diagnostics import messages; print(messages.explain_smi(255, 'GPU fan 2 has failed').remedy)"
     assert "replace the fan" in run(copy, "env", "PYTHONPATH=.", ".venv/bin/python", "-c", code)
 
 

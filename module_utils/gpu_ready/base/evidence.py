@@ -29,7 +29,7 @@ class FailureEvidence(NamedTuple):
     """The first of the searches that finds a cause explains the failure.
 
     ``log``: where the whole text is, on the host. ``quoted``: what is shown before the message with the cause.
-    ``outcome``: what the failure left behind. ``unknown``: what is said where no cause is known; "" for the line of the
+    ``outcome``: what the failure left behind. ``unknown``: the message where no cause is known; "" for the line of the
     last search that looks most like an error.
     """
 

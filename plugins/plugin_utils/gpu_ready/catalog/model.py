@@ -15,7 +15,7 @@ NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 MACHINE = "x86_64"
 """The architecture (uname -m) whose repositories, installers and archives the catalog has."""
 Distribution = dict[str, Any]
-"""The data of one distribution (catalog/distributions); tools/compile_catalog.py validates it."""
+"""The data of one distribution (catalog/distros)."""
 
 
 class Gpu(NamedTuple):

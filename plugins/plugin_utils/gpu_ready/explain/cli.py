@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base.long_lines import cut_lines
 from ....module_utils.gpu_ready.base.plain_text import plain_text
-from ....module_utils.gpu_ready.diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ....module_utils.gpu_ready.driver import nvidia_detect
 from ....module_utils.gpu_ready.hardware import pci
 from ....module_utils.gpu_ready.system.model import OsRelease
 from ..catalog import model as catalog
 from ..completion import os_family
+from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from . import forms, lspci
 from . import messages as explain_messages
 from . import pci_listing as pci_reading

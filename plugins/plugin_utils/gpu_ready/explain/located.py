@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from ....module_utils.gpu_ready.diagnostics.message_table import CERTAIN, ERROR
-from ....module_utils.gpu_ready.diagnostics.text_lines import lines_of
+from ..diagnostics.message_table import CERTAIN, ERROR
+from ..diagnostics.text_lines import lines_of
 
 
 def capitalized(message: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ....module_utils.gpu_ready.diagnostics import (
+from ..diagnostics import (
     container_errors,
     installer_log,
     kernel_log,

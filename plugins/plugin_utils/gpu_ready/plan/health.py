@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from ....module_utils.gpu_ready.facts.model import FOREIGN_DRIVERS, Facts, HealthFacts, VerifiedFacts, XidFacts
 from ....module_utils.gpu_ready.upgrade.model import GOING_BACK, STUCK, SWITCHING
+from ..catalog import messages as data
+from ..diagnostics import message_table, xid
 from .model import Refusal
 
 LOST = "gpu_lost"
@@ -129,18 +131,16 @@ def reported_xids(facts: Facts, health: HealthFacts, known: list[str]) -> list[F
     if not new:
         return []
     new = new[-MOST:]
-    from ....module_utils.gpu_ready.diagnostics import message_table, messages_data, xid  # here: few hosts need them
-
     found: list[Finding] = []
     for one in new:
         means = xid.meaning(one.number)
-        remedy, lost = means.remedy, messages_data.XIDS.get(one.number, ("",))[0] in NOT_BACK
+        remedy, lost = means.remedy, data.XIDS.get(one.number, ("",))[0] in NOT_BACK
         what = "Xid %d of %s: %s" % (one.number, name(facts, one.address), means.name)
         if one.switch:
             means = xid.FATAL_SWITCH
             what, remedy, lost = "SXid %d of %s: %s" % (one.number, one.address, means.name), means.remedy, False
         elif one.action is not None:
-            remedy = recovery_action(one, messages_data.RECOVERY_ACTIONS) or remedy
+            remedy = recovery_action(one, data.RECOVERY_ACTIONS) or remedy
         elif means.severity != message_table.CRITICAL:
             if one.number not in REPORTED:
                 continue

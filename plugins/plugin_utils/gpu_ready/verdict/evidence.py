@@ -2,15 +2,15 @@
 
 from typing import NamedTuple
 
-from ....module_utils.gpu_ready.diagnostics import kernel_log, xid
-from ....module_utils.gpu_ready.diagnostics.message_table import Explanation
-from ....module_utils.gpu_ready.diagnostics.xid import Xid
 from ....module_utils.gpu_ready.facts.model import Facts, VerifiedFacts
 from ....module_utils.gpu_ready.facts.probes import Probes
 from ....module_utils.gpu_ready.verify.collect import CollectedEvidence, FabricManager, VerifyOptions
 from ....module_utils.gpu_ready.verify.compute import ComputeResult
 from ....module_utils.gpu_ready.verify.devices import ALL
 from ....module_utils.gpu_ready.verify.expectation import VerifyExpectation
+from ..diagnostics import kernel_log, xid
+from ..diagnostics.message_table import Explanation
+from ..diagnostics.xid import Xid
 from . import nvml
 from .frameworks import FrameworkResult, parse_result
 from .nvml import NvmlResult

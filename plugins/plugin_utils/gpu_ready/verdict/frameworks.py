@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.host import TIMED_OUT, Result
 from ....module_utils.gpu_ready.base.json_file import parse_json
-from ....module_utils.gpu_ready.diagnostics import messages
 from ....module_utils.gpu_ready.verify.compute import NO_PYTHON
+from ..diagnostics import messages
 from .checks import Check, gpu_count, judge
 
 MODULES = {"tensorflow": "tensorflow", "pytorch": "torch"}

@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from ....module_utils.gpu_ready.containers import engine as engines
-from ....module_utils.gpu_ready.diagnostics import messages, xid
 from ....module_utils.gpu_ready.driver import module_parameters
 from ....module_utils.gpu_ready.facts import blocked_module
 from ....module_utils.gpu_ready.facts.model import CdiSpecFacts, DriverFacts
 from ....module_utils.gpu_ready.hardware import pci
 from ....module_utils.gpu_ready.verify.collect import FABRIC_MANAGER
 from ....module_utils.gpu_ready.verify.devices import select_gpus, unknown_devices
+from ..diagnostics import messages, xid
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
 from .evidence import Evidence

@@ -4,9 +4,9 @@ import re
 from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.host import Result
-from ....module_utils.gpu_ready.diagnostics import messages
 from ....module_utils.gpu_ready.verify.container import reason_line
 from ....module_utils.gpu_ready.verify.nvml import SMI, NvmlAnswer, NvmlGpu, first_line, parse_csv, parse_rows, smi_text
+from ..diagnostics import messages
 
 
 class NvmlResult(NamedTuple):

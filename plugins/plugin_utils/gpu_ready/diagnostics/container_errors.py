@@ -1,7 +1,7 @@
 """Errors of docker, containerd, podman and NVIDIA's container programs about containers without GPUs."""
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from . import message_table, smi, text_lines
 from .message_table import CONTAINER, Explanation, Found
@@ -21,7 +21,7 @@ DISPLAY = re.compile(r"(?:VGA compatible|3D|Display) controller(?: \[03\d\d\])?:
 ERROR = re.compile(r"error|fail|cannot|denied|not found|invalid|unknown|unable", re.IGNORECASE)
 
 
-def problems(text: str) -> List[Explanation]:
+def problems(text: str) -> list[Explanation]:
     """Return what a container's failure means, the root cause first; nvidia-smi's own failures in it included."""
     flat = text_lines.joined(text)
     found = message_table.find_broken(CONTAINER, text)
@@ -53,13 +53,13 @@ def without_images(flat: str) -> str:
     )
 
 
-def needed_cuda(flat: str) -> Optional[str]:
+def needed_cuda(flat: str) -> str | None:
     """Return the CUDA version that an image asks for, None where the text names none."""
     match = NEEDS_CUDA.search(flat)
     return match.group(1) if match else None
 
 
-def cause(text: str, found: List[Explanation]) -> Optional[str]:
+def cause(text: str, found: list[Explanation]) -> str | None:
     """Return the word for the root cause, the first of the explanations; None for an unknown failure."""
     if found:
         names = {entry.code: entry.names for entry in message_table.table(CONTAINER)}
@@ -68,7 +68,7 @@ def cause(text: str, found: List[Explanation]) -> Optional[str]:
     return UNRELATED if ERROR.search(flat) and not GPU.search(without_images(flat)) else None
 
 
-def read(text: str) -> Dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
     """Read a container's failure: the root cause, the CUDA version that an image asks for, and the problems."""
     found = problems(text)
     return {"cause": cause(text, found), "needs_cuda": needed_cuda(text_lines.joined(text)), "problems": found}

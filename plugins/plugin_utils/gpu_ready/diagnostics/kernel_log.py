@@ -5,9 +5,10 @@ in between. Known wordings: the open kernel modules 515 to 595, the proprietary 
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Set
+from re import Pattern
+from typing import Any, NamedTuple
 
-from ..system import nvrm_version
+from ....module_utils.gpu_ready.system import nvrm_version
 from . import kernel_events, message_table
 from .kernel_events import Event
 from .kernel_lines import LogMessage, messages_of, streams
@@ -64,12 +65,12 @@ WITHOUT_GSP, GSP_UNAVAILABLE = "open_module_unsupported_gpu", "gsp_not_available
 class Log(NamedTuple):
     """A parsed kernel log: its messages, NVIDIA's messages and all others as text, and the events found in them."""
 
-    messages: List[LogMessage]
+    messages: list[LogMessage]
     nvidia: Flat
     others: Flat
     whole: Flat
-    events: List[Event]
-    rows: List[Found]
+    events: list[Event]
+    rows: list[Found]
 
 
 def parse(text: str) -> Log:
@@ -82,14 +83,14 @@ def parse(text: str) -> Log:
     return glued if glued.events or not log.rows else log
 
 
-def parsed(found: List[LogMessage], separator: str) -> Log:
+def parsed(found: list[LogMessage], separator: str) -> Log:
     nvidia, others = streams(found, separator)
     events = kernel_events.events_of(found, separator)
     whole = chain(nvidia, BREAK, others)
     return Log(found, nvidia, others, whole, events, message_table.find(KERNEL, whole))
 
 
-def problems(text: str) -> List[Explanation]:
+def problems(text: str) -> list[Explanation]:
     """Return problems in a kernel log.
 
     The serious ones first, causes before consequences; each Xid and SXid separately.
@@ -97,7 +98,7 @@ def problems(text: str) -> List[Explanation]:
     return explanations(parse(text))
 
 
-def explanations(log: Log) -> List[Explanation]:
+def explanations(log: Log) -> list[Explanation]:
     """List the problems of a log by severity, and within one severity in the order of the log."""
     rows = [message_table.explanation(row, address_of(row, log)) for row in complaints(log)]
     found = rows + kernel_events.explanations(log.events)
@@ -105,7 +106,7 @@ def explanations(log: Log) -> List[Explanation]:
     return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), place[one.code]))
 
 
-def explain_start(text: str) -> Optional[Explanation]:
+def explain_start(text: str) -> Explanation | None:
     """Return why the module or a GPU did not start when the module was loaded last; None if the log has no reason.
 
     Reports of working GPUs and programs (Xids, programs with other libraries) are no reason.
@@ -114,7 +115,7 @@ def explain_start(text: str) -> Optional[Explanation]:
     return next((found for found in problems(text[max(0, place) :]) if found.code not in AT_WORK), None)
 
 
-def complaints(log: Log) -> List[Found]:
+def complaints(log: Log) -> list[Found]:
     """Return the rows of the table that a log matches.
 
     Not a problem: a signature of unknown origin if the module was loaded, as it is without Secure Boot; unassigned
@@ -141,7 +142,7 @@ def faults_of_gpus(log: Log) -> bool:
     return not named or any(address.endswith(place) for place in named for address in addresses(log))
 
 
-def addresses(log: Log) -> Set[str]:
+def addresses(log: Log) -> set[str]:
     """Return the addresses of NVIDIA's devices in a log."""
     return set(re.findall(ADDRESS, log.nvidia.text)) | set(NAMED.findall(log.others.text))
 
@@ -157,7 +158,7 @@ def with_gsp(row: Found, log: Log) -> Found:
     return row._replace(entry=next(one for one in message_table.table(KERNEL) if one.code == GSP_UNAVAILABLE))
 
 
-def address_of(row: Found, log: Log) -> Optional[str]:
+def address_of(row: Found, log: Log) -> str | None:
     """Return the address of the GPU that a message is about.
 
     The only one of the log, or the one nearest to the message.
@@ -166,20 +167,20 @@ def address_of(row: Found, log: Log) -> Optional[str]:
     return known.pop() if len(known) == 1 else near(ADDRESS, log.whole.text, row.position)
 
 
-def identity_of(row: Found, log: Log) -> Optional[str]:
+def identity_of(row: Found, log: Log) -> str | None:
     """Return the PCI id of the GPU that a message is about."""
     known = set(IDENTITY.findall(log.whole.text))
     return known.pop() if len(known) == 1 else near(IDENTITY.pattern, log.whole.text, row.position)
 
 
-def near(pattern: str, text: str, position: int) -> Optional[str]:
+def near(pattern: str, text: str, position: int) -> str | None:
     """Return the match nearest to a position: the last one before it, else the first one after it."""
     before = re.findall(pattern, text[max(0, position - 100) : position])
     behind = re.findall(pattern, text[position : position + 80])
     return str(before[-1]) if before else str(behind[0]) if behind else None
 
 
-def read(text: str) -> Dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
     """Parse a kernel log: its condition (the root cause), events, versions, addresses and problems."""
     log = parse(text)
     flat = log.whole.text
@@ -188,7 +189,7 @@ def read(text: str) -> Dict[str, Any]:
     root = rows.get(found[0].code) if found else None
     names = {entry.code: entry.names for entry in message_table.table(KERNEL)}
     uuids = dict(UUID.findall(flat))
-    answer: Dict[str, Any] = {
+    answer: dict[str, Any] = {
         "condition": names[found[0].code] if found else "loaded" if LOADED.search(flat) else "none",
         "xids": kernel_events.xid_rows(log.events),
         "sxids": kernel_events.sxid_rows(log.events),
@@ -208,17 +209,17 @@ def read(text: str) -> Dict[str, Any]:
     return answer
 
 
-def first(pattern: Pattern[str], text: str) -> Optional[str]:
+def first(pattern: Pattern[str], text: str) -> str | None:
     """Return the first group of the first match."""
     match = pattern.search(text)
     return match.group(1) if match else None
 
 
-def versions(nvidia: str, others: str) -> Dict[str, Any]:
+def versions(nvidia: str, others: str) -> dict[str, Any]:
     """Return the versions that a log names, and of what."""
     start = nvidia.rfind("loading NVIDIA")
     found = nvrm_version.read_proc_version(nvidia[start:]) if start >= 0 else None
-    answer: Dict[str, Any] = {
+    answer: dict[str, Any] = {
         "driver_version": found.version if found else None,
         "flavour": found.flavour if found else None,
         "arch": found.arch if found else None,

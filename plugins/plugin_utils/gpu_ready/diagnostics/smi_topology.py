@@ -1,7 +1,7 @@
 """The matrix of `nvidia-smi topo -m`: how GPUs reach one another, and which of them have fewer NVLinks than others."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from . import message_table
 from .message_table import NVIDIA_SMI, Explanation
@@ -15,11 +15,11 @@ CELL = re.compile(r"^(?:X|SYS|NODE|PHB|PXB|PIX|PSB|N/A|NV\d{1,3})$")
 class Topology(NamedTuple):
     """``links``: the NVLinks between two GPUs, by their names; 0 for none. ``others``: NICs and the like."""
 
-    gpus: List[str]
-    others: List[str]
-    links: Dict[Tuple[str, str], int]
-    ways: List[str]
-    lines: Dict[str, int]
+    gpus: list[str]
+    others: list[str]
+    links: dict[tuple[str, str], int]
+    ways: list[str]
+    lines: dict[str, int]
 
     def most(self, gpu: str) -> int:
         """Return the NVLinks of a GPU to the GPU that it has most of them to."""
@@ -30,7 +30,7 @@ class Topology(NamedTuple):
         return sum(self.links[gpu, other] for other in self.gpus if other != gpu)
 
 
-def read(text: str) -> Optional[Topology]:
+def read(text: str) -> Topology | None:
     """Read the matrix; None where there is none, or not the whole one."""
     lines = lines_of(text)
     start = next((place for place, line in enumerate(lines) if is_head(line.text)), None)
@@ -56,7 +56,7 @@ def is_head(text: str) -> bool:
     return bool(words) and NAME.match(words[0]) is not None and not any(CELL.match(word) for word in words[1:2])
 
 
-def cells(line: Line, words: List[str]) -> Optional[Tuple[str, Tuple[Line, Dict[str, str]]]]:
+def cells(line: Line, words: list[str]) -> tuple[str, tuple[Line, dict[str, str]]] | None:
     """Return a row of the matrix: its name, and its cells by the names of the columns."""
     parts = line.text.split()
     values = parts[1 : 1 + len(words)]
@@ -65,7 +65,7 @@ def cells(line: Line, words: List[str]) -> Optional[Tuple[str, Tuple[Line, Dict[
     return parts[0], (line, dict(zip(words, values)))  # noqa: B905 - Python 3.6
 
 
-def find_fewer_links(found: Topology) -> List[str]:
+def find_fewer_links(found: Topology) -> list[str]:
     """Return the GPUs with fewer NVLinks than others.
 
     To the GPU that they have most to; where these are equal, to all.
@@ -78,7 +78,7 @@ def find_fewer_links(found: Topology) -> List[str]:
     return [gpu for gpu in found.gpus if found.total(gpu) < usual]
 
 
-def problems(text: str) -> List[Explanation]:
+def problems(text: str) -> list[Explanation]:
     """Return GPUs without NVLinks that others have; nothing where no GPU has any.
 
     The text does not show that one should.
@@ -106,13 +106,13 @@ def describe_links(found: Topology, gpu: str) -> str:
     return "%d to all others together, %s has %d" % (found.total(gpu), best, found.total(best))
 
 
-def as_dict(found: Topology) -> Dict[str, Any]:
+def as_dict(found: Topology) -> dict[str, Any]:
     """Return the matrix for JSON: by GPU its NVLinks to the other GPUs."""
     links = {one: {other: found.links[one, other] for other in found.gpus if other != one} for one in found.gpus}
     return {"gpus": found.gpus, "others": found.others, "nvlinks": links}
 
 
-def describe(found: Topology) -> List[str]:
+def describe(found: Topology) -> list[str]:
     """Return what the matrix shows."""
     count = "%d GPU%s" % (len(found.gpus), "" if len(found.gpus) == 1 else "s")
     numbers = set(found.links.values())

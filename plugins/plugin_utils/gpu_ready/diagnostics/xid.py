@@ -5,11 +5,11 @@ and ``GPU-CI:%02u``), the old one without ``PCI:``, and NVSWITCH_PRINT_SXID (wor
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
-from ..monitor.kmsg import ACTION, LOADED
-from ..system import kernel_messages
-from . import messages_data
+from ....module_utils.gpu_ready.monitor.kmsg import ACTION, LOADED
+from ....module_utils.gpu_ready.system import kernel_messages
+from ..catalog import messages as data
 from .message_table import CRITICAL, ERROR, INFO, SEVERITIES
 
 PLACE = r"\((?:PCI:)?\s?(?P<address>[^\s)]*?)(?P<instance>(?: GPU-C?I:\d{1,6})*)\s?\):\s*(?P<number>\d{1,6})(?!\d)"
@@ -31,7 +31,7 @@ MILD_SXID = re.compile(r"^,\s*(?:Non-?fatal\b|Correctable\b|Severity 0\b)", re.I
 CLEANUP, RECOVERY = 45, 154
 LAST_NAMED = 5
 """The last recovery action whose name the driver's sources show (595)."""
-CLASSES: Dict[str, Dict[str, str]] = messages_data.XID_CLASSES
+CLASSES: dict[str, dict[str, str]] = data.XID_CLASSES
 
 
 class Xid(NamedTuple):
@@ -41,10 +41,10 @@ class Xid(NamedTuple):
     """
 
     number: int
-    address: Optional[str]
+    address: str | None
     text: str
-    instance: Optional[str] = None
-    switch: Optional[str] = None
+    instance: str | None = None
+    switch: str | None = None
 
     @property
     def label(self) -> str:
@@ -60,7 +60,7 @@ class Meaning(NamedTuple):
     severity: str
     name: str
     remedy: str
-    follows: Optional[int] = None
+    follows: int | None = None
 
 
 FATAL_SWITCH = Meaning(
@@ -71,7 +71,7 @@ FATAL_SWITCH = Meaning(
 )
 
 
-def normalized(address: str) -> Optional[str]:
+def normalized(address: str) -> str | None:
     """Return an address with a domain of four digits, None for what is none (``...``)."""
     match = ADDRESS.match(address)
     if match is None:
@@ -80,7 +80,7 @@ def normalized(address: str) -> Optional[str]:
     return "%04x:%s" % (int(match.group(1), 16), rest) if match.group(1) else rest
 
 
-def find(message: str) -> List[Xid]:
+def find(message: str) -> list[Xid]:
     """Return the Xids and SXids of one message of the log, in its order."""
     matches = sorted(list(XID.finditer(message)) + list(SXID.finditer(message)), key=lambda match: match.start())
     ends = [match.start() for match in matches[1:]] + [len(message)]
@@ -94,13 +94,13 @@ def find(message: str) -> List[Xid]:
     return found
 
 
-def parse_xids(text: str, after: float = -1.0) -> List[Xid]:
+def parse_xids(text: str, after: float = -1.0) -> list[Xid]:
     """Parse the messages since the driver was last loaded, for each GPU only those after its last reset.
 
     ``after``: seconds since boot. Loading the driver initializes every GPU. The only trace of a reset is the message
     that the GPU requires no action any more.
     """
-    found: List[Xid] = []
+    found: list[Xid] = []
     for line in text.splitlines():
         if LOADED in line:
             found = []
@@ -115,16 +115,16 @@ def parse_xids(text: str, after: float = -1.0) -> List[Xid]:
 
 def meaning(number: int) -> Meaning:
     """Return what an Xid means by its number alone."""
-    group, name = messages_data.XIDS.get(number, ("unknown", "an Xid that the catalog does not know"))
+    group, name = data.XIDS.get(number, ("unknown", "an Xid that the catalog does not know"))
     if group == "unknown":
         return Meaning(ERROR, name, "look the number up in NVIDIA's list of Xids")
     return Meaning(CLASSES[group]["severity"], name, CLASSES[group]["remedy"])
 
 
-def judge(found: List[Xid]) -> List[Tuple[Xid, Meaning]]:
+def judge(found: list[Xid]) -> list[tuple[Xid, Meaning]]:
     """Return what each message of a log means, its own text and the messages around it included."""
     last_action = {one.address: place for place, one in enumerate(found) if one.number == RECOVERY}
-    judged: List[Tuple[Xid, Meaning]] = []
+    judged: list[tuple[Xid, Meaning]] = []
     for place, one in enumerate(found):
         if one.switch is not None:
             means = judge_sxid(one)
@@ -155,13 +155,13 @@ def judge_nvlink(one: Xid) -> Meaning:
     return means._replace(severity=INFO, remedy=remedy)
 
 
-def subcode(one: Xid) -> Optional[Meaning]:
+def subcode(one: Xid) -> Meaning | None:
     """Return what NVIDIA's table says of the unit, error status and reason in a line; None for one that is not in it.
 
     ``name``: the unit's meaning and the link, if known. A status is a set of bits: the most serious one counts.
     """
     found = SUBCODE.search(one.text)
-    units: Dict[str, List[Any]] = messages_data.NVLINK["rows"].get(one.number, {})
+    units: dict[str, list[Any]] = data.NVLINK["rows"].get(one.number, {})
     if found is None:
         return None
     names = found.group("unit").upper().split("/")
@@ -171,18 +171,18 @@ def subcode(one: Xid) -> Optional[Meaning]:
     exact = [row for row in fitting if row[0] is None or status in row[0]]
     judged = []
     for _, _, action, inquiry in exact or [row for row in fitting if any(status & bit for bit in row[0])]:
-        means = messages_data.NVLINK["actions"][action]
-        remedy = "; ".join(part for part in (means["remedy"], messages_data.NVLINK["inquiries"][inquiry]) if part)
+        means = data.NVLINK["actions"][action]
+        remedy = "; ".join(part for part in (means["remedy"], data.NVLINK["inquiries"][inquiry]) if part)
         judged.append(Meaning(means["severity"], "", remedy))
     if not judged:
         return None
-    meant = next((messages_data.NVLINK["units"][name] for name in names if name in messages_data.NVLINK["units"]), "")
+    meant = next((data.NVLINK["units"][name] for name in names if name in data.NVLINK["units"]), "")
     link = int(found.group("link"))
     name = ", ".join(part for part in (meant, "link %d" % link if link >= 0 else "") if part)
     return min(judged, key=lambda means: SEVERITIES.index(means.severity))._replace(name=name)
 
 
-def judge_cleanup(one: Xid, before: List[Xid]) -> Meaning:
+def judge_cleanup(one: Xid, before: list[Xid]) -> Meaning:
     """Xid 45 is the consequence of the Xid that it names, or of the one before it on the same GPU."""
     named = PREVIOUS.search(one.text)
     known = [other for other in before if other.address == one.address and other.switch is None]
@@ -203,7 +203,7 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
         return means
     name = 'the required recovery action has changed to "%s"' % action.group(2)
     severity, remedy = means.severity, means.remedy
-    for number, (word, its_severity, its_remedy) in messages_data.RECOVERY_ACTIONS.items():
+    for number, (word, its_severity, its_remedy) in data.RECOVERY_ACTIONS.items():
         # By its name; by its number where the driver's name for it is not known (it writes "Unknown" for new ones).
         if word.lower() == action.group(2).lower() or (number == int(action.group(1), 16) and number > LAST_NAMED):
             severity, remedy = its_severity, its_remedy
@@ -218,11 +218,11 @@ def judge_sxid(one: Xid) -> Meaning:
         return FATAL_SWITCH
     if MILD_SXID.search(one.text):
         remedy = "nothing to do: NVIDIA's fabric manager guide says that it can be ignored"
-        return Meaning(INFO, "non-fatal error of an NVSwitch", messages_data.SXIDS.get(one.number, remedy))
+        return Meaning(INFO, "non-fatal error of an NVSwitch", data.SXIDS.get(one.number, remedy))
     remedy = "look for the line of the same number that says Fatal or Non-fatal, and in /var/log/fabricmanager.log"
     return Meaning(ERROR, "error of an NVSwitch, whose severity this line does not say", remedy)
 
 
-def serious_xids(found: List[Xid]) -> List[Xid]:
+def serious_xids(found: list[Xid]) -> list[Xid]:
     """Return those that report a damaged or lost GPU, or a switch that it cannot do without."""
     return [one for one, means in judge(found) if means.severity == CRITICAL]

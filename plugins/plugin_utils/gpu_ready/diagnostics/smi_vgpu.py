@@ -4,7 +4,7 @@ The table of 384 to 595 has a row for each GPU and one for each of its virtual G
 """
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from .smi_forms import BUS_ID
 from .text_lines import plain
@@ -16,7 +16,7 @@ QUERY = re.compile(r"(?m)^[ \t]*Active vGPUs[ \t]*: (\d{1,4})")
 FIELD = r"(?m)^[ \t]*%s[ \t]*: *(\S.*?)[ \t]*$"
 
 
-def read(text: str) -> Optional[Dict[str, Any]]:
+def read(text: str) -> dict[str, Any] | None:
     """Return the GPUs and virtual GPUs of either form; ``licence`` is None where the form has none."""
     text = plain(text)
     if TABLE.search(text):
@@ -24,10 +24,10 @@ def read(text: str) -> Optional[Dict[str, Any]]:
     return read_query(text) if QUERY.search(text) else None
 
 
-def read_table(text: str) -> Dict[str, Any]:
+def read_table(text: str) -> dict[str, Any]:
     """Return the rows of the table, none where the text has no table."""
-    gpus: List[Dict[str, Any]] = []
-    virtual: List[Dict[str, Any]] = []
+    gpus: list[dict[str, Any]] = []
+    virtual: list[dict[str, Any]] = []
     head = TABLE.search(text)
     for line in text[head.end() :].splitlines() if head else []:
         gpu, row = GPU.match(line), VIRTUAL.match(line)
@@ -39,9 +39,9 @@ def read_table(text: str) -> Dict[str, Any]:
     return {"gpus": gpus, "virtual": [dict(row, licence=None) for row in virtual]}
 
 
-def read_query(text: str) -> Dict[str, Any]:
-    gpus: List[Dict[str, Any]] = []
-    virtual: List[Dict[str, Any]] = []
+def read_query(text: str) -> dict[str, Any]:
+    gpus: list[dict[str, Any]] = []
+    virtual: list[dict[str, Any]] = []
     parts = re.split(r"(?m)^GPU (%s)[ \t]*$" % BUS_ID, text)
     for bus_id, part in zip(parts[1::2], parts[2::2]):  # noqa: B905 - Python 3.6
         gpus.append({"bus_id": bus_id})
@@ -53,7 +53,7 @@ def read_query(text: str) -> Dict[str, Any]:
     return {"gpus": gpus, "virtual": virtual}
 
 
-def describe(found: Dict[str, Any]) -> List[str]:
+def describe(found: dict[str, Any]) -> list[str]:
     """Return what the output shows."""
     virtual, gpus = found["virtual"], found["gpus"]
     lines = ["nvidia-smi vgpu shows %d virtual GPUs on %d GPUs of this host." % (len(virtual), len(gpus))]

@@ -10,7 +10,7 @@ fits best.
 Explanations and patterns are data (catalog/messages.yml).
 """
 
-from typing import Callable, Dict, List, Tuple
+from collections.abc import Callable
 
 from . import container_errors, installer_log, kernel_log, message_table, smi
 from .message_table import CONTAINER, NVIDIA_SMI, Explanation
@@ -20,12 +20,12 @@ __all__ = [
     "KINDS", "SMI_STATES", "Explanation", "explain", "explain_container", "explain_smi", "joined", "smi_state",
 ]  # fmt: skip
 
-SMI_STATES: Dict[str, Tuple[str, str]] = {
+SMI_STATES: dict[str, tuple[str, str]] = {
     entry.code: (entry.cause, entry.remedy) for entry in message_table.table(NVIDIA_SMI)
 }
 """Every state of an unusable answer of nvidia-smi or NVML, with cause and remedy."""
 
-KINDS: Dict[str, Callable[[str], List[Explanation]]] = {
+KINDS: dict[str, Callable[[str], list[Explanation]]] = {
     "nvidia-smi": smi.problems,
     "container-error": container_errors.problems,
     "installer-log": installer_log.problems,
@@ -34,7 +34,7 @@ KINDS: Dict[str, Callable[[str], List[Explanation]]] = {
 """What :func:`explain` explains, by the words of `gpu-explain read`."""
 
 
-def explain(kind: str, text: str) -> List[Explanation]:
+def explain(kind: str, text: str) -> list[Explanation]:
     """Return every known problem in a text, the root cause first. ``kind`` is one of :data:`KINDS`."""
     return KINDS[kind](text)
 

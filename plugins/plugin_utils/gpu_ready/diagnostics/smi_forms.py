@@ -1,7 +1,8 @@
 """The forms of nvidia-smi's answer: its table, -L, --query-gpu as csv, -q, -q -x, --version (304 to 615)."""
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Tuple
+from re import Pattern
+from typing import Any, NamedTuple
 
 VERSION = r"\d{2,3}\.\d{1,3}(?:\.\d{1,3})?"
 BUS_ID = r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"
@@ -21,17 +22,17 @@ BOARDS = re.compile(
 class Reading(NamedTuple):
     """What one form of the output says: values of the whole and the GPUs."""
 
-    whole: Dict[str, Any]
-    gpus: List[Dict[str, Any]]
+    whole: dict[str, Any]
+    gpus: list[dict[str, Any]]
 
 
-def value(text: Optional[str]) -> Optional[str]:
+def value(text: str | None) -> str | None:
     """Return a value, None where nvidia-smi has none."""
     text = (text or "").strip()
     return None if not text or MISSING.match(text) else text
 
 
-def number(text: Optional[str]) -> Optional[str]:
+def number(text: str | None) -> str | None:
     """Return the version at the beginning of a value ("610.57.04 [Deprecated; ...]"), None where there is none."""
     match = re.match(r"\s*(\d+\.\d+(?:\.\d+)*)", text or "")
     return match.group(1) if match else None
@@ -52,12 +53,12 @@ MIG_CELL = re.compile(r"\|\s*\|[^|]*\|\s*(Enabled\*?|Disabled\*?|N/A|ERR!)\s*\|"
 MIG_ROW = re.compile(r"\|\s*(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s*\|")
 
 
-def read_table(text: str) -> Optional[Reading]:
+def read_table(text: str) -> Reading | None:
     """Read the table of any release: two or three rows per GPU, then MIG devices, then processes."""
     head = HEAD.search(text)
     if head is None:
         return None
-    gpus: List[Dict[str, Any]] = []
+    gpus: list[dict[str, Any]] = []
     migs, section = 0, "gpus"
     for line in text[head.end() :].splitlines():
         if HEAD.search(line):
@@ -90,12 +91,12 @@ def read_table(text: str) -> Optional[Reading]:
     return Reading(whole, gpus)
 
 
-def table_line(line: str, gpus: List[Dict[str, Any]]) -> None:
+def table_line(line: str, gpus: list[dict[str, Any]]) -> None:
     """Read one line of the GPUs' part into the list."""
     row = ROW.search(line)
     if row:
         name = MODE.sub("", row.group("name")).strip()
-        gpu: Dict[str, Any] = {"index": int(row.group("index")), "bus_id": value(row.group("bus")), "name": name}
+        gpu: dict[str, Any] = {"index": int(row.group("index")), "bus_id": value(row.group("bus")), "name": name}
         if name.endswith("..."):
             gpu["name_truncated"] = True
         if "ERR!" in line or "Unknown Error" in line:
@@ -119,20 +120,20 @@ LISTED = re.compile(r"\bGPU (\d{1,3}): (.{1,100}?) ?\((?:UUID|S/N): ?([^)\n]{0,8
 MIG_LISTED = re.compile(r"(?m)\bMIG\s+\S+\s+Device\s+\d+: ?\((?:UUID: ?)?MIG-")
 
 
-def read_mig_part(text: str) -> Optional[Reading]:
+def read_mig_part(text: str) -> Reading | None:
     """Read the part of the table that lists MIG devices, where somebody pasted nothing else."""
     if "MIG devices:" not in text:
         return None
     rows = MIG_ROW.findall(text.split("Processes:")[0])
-    gpus: List[Dict[str, Any]] = [{"index": int(index), "mig": "Enabled"} for index in sorted(set(rows), key=int)]
+    gpus: list[dict[str, Any]] = [{"index": int(index), "mig": "Enabled"} for index in sorted(set(rows), key=int)]
     return Reading({"driver_version": None, "mig_devices": len(rows)}, gpus)
 
 
-def read_list(text: str) -> Optional[Reading]:
+def read_list(text: str) -> Reading | None:
     """Read the list of GPUs and their MIG devices."""
-    gpus: List[Dict[str, Any]] = []
+    gpus: list[dict[str, Any]] = []
     for index, name, uuid in LISTED.findall(text):
-        gpu: Dict[str, Any] = {"index": int(index), "name": name.strip(), "uuid": value(uuid)}
+        gpu: dict[str, Any] = {"index": int(index), "name": name.strip(), "uuid": value(uuid)}
         if "ERR!" in name or "Unknown Error" in name:
             gpu["error"] = True
         gpus.append(gpu)
@@ -145,12 +146,12 @@ def read_list(text: str) -> Optional[Reading]:
 SECTION = re.compile(r"(?m)^[^\w\n]*GPU (%s)[ \t]*$" % BUS_ID)
 
 
-def line_value(name: str, text: str) -> Optional[str]:
+def line_value(name: str, text: str) -> str | None:
     match = re.search(r"(?m)^[^\w\n]*%s[ \t]*:[ \t]*(\S[^\n]*?)[ \t]*$" % name, text)
     return match.group(1) if match else None
 
 
-def split(mark: Pattern[str], text: str) -> Tuple[str, List[Tuple[str, str]]]:
+def split(mark: Pattern[str], text: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the text before the first GPU, and each GPU's address with its part of the text."""
     pieces = mark.split(text)
     return pieces[0], [(pieces[place], pieces[place + 1]) for place in range(1, len(pieces), 2)]
@@ -159,19 +160,19 @@ def split(mark: Pattern[str], text: str) -> Tuple[str, List[Tuple[str, str]]]:
 LOST = re.compile(r"^\[?(?:Unknown Error|ERR!|GPU is lost|GPU requires reset)")
 
 
-def named_gpu(bus_id: str, name: Optional[str], uuid: Optional[str]) -> Dict[str, Any]:
+def named_gpu(bus_id: str, name: str | None, uuid: str | None) -> dict[str, Any]:
     """Return a GPU of -q or XML; in place of its name there may be the reason why it does not answer."""
     if name and LOST.match(name):
         return {"bus_id": bus_id, "name": None, "uuid": value(uuid), "error": True, "name_raw": name}
     return {"bus_id": bus_id, "name": name, "uuid": value(uuid)}
 
 
-def read_query(text: str) -> Optional[Reading]:
+def read_query(text: str) -> Reading | None:
     """Read `nvidia-smi -q`: the head, then one section per GPU."""
     if "NVSMI LOG" not in text and not (SECTION.search(text) and "Product Name" in text):
         return None
     head, sections = split(SECTION, text)
-    gpus: List[Dict[str, Any]] = []
+    gpus: list[dict[str, Any]] = []
     for bus_id, part in sections:
         gpu = named_gpu(bus_id, line_value("Product Name", part), line_value("GPU UUID", part))
         mig = re.search(r"MIG Mode\s+Current\s*:\s*(\S+)", part)
@@ -179,7 +180,7 @@ def read_query(text: str) -> Optional[Reading]:
     return Reading(heads(lambda name: line_value(name, head), gpus), gpus)
 
 
-def heads(ask: Any, gpus: List[Dict[str, Any]]) -> Dict[str, Any]:
+def heads(ask: Any, gpus: list[dict[str, Any]]) -> dict[str, Any]:
     """Return driver, CUDA and number of GPUs from the head of -q.
 
     Since 610 the old names only refer to the new ones.
@@ -207,7 +208,7 @@ TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)[^<>]*?(/?)>")
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 
 
-def tag(name: str, text: str) -> Optional[str]:
+def tag(name: str, text: str) -> str | None:
     """Return the text of the first element of a name."""
     match = re.search(r"<%s>([^<]*)</%s>" % (name, name), text)
     found = match.group(1).strip() if match else None
@@ -218,7 +219,7 @@ def tag(name: str, text: str) -> Optional[str]:
 
 def well_formed(text: str) -> bool:
     """Return True if every element of the log is closed; no XML parser sees a text that strangers gave."""
-    opened: List[str] = []
+    opened: list[str] = []
     for slash, name, empty in TAG.findall(text):
         if slash:
             if not opened or opened.pop() != name:
@@ -230,7 +231,7 @@ def well_formed(text: str) -> bool:
     return False
 
 
-def read_xml(text: str) -> Optional[Reading]:
+def read_xml(text: str) -> Reading | None:
     """Read the XML form of any version, also where it is cut."""
     start = text.find("<nvidia_smi_log")
     if start < 0 and not ELEMENT.search(text):
@@ -238,7 +239,7 @@ def read_xml(text: str) -> Optional[Reading]:
     text = text[max(0, start) :]
     text = text[: text.find("</nvidia_smi_log>") + 17] if "</nvidia_smi_log>" in text else text
     head, elements = split(ELEMENT, text)
-    gpus: List[Dict[str, Any]] = []
+    gpus: list[dict[str, Any]] = []
     for bus_id, part in elements:
         gpu = named_gpu(bus_id, tag("product_name", part), tag("uuid", part))
         mig = tag("current_mig", part)
@@ -253,7 +254,7 @@ def read_xml(text: str) -> Optional[Reading]:
 # --- nvidia-smi --version ----------------------------------------------------------------------------------------
 
 
-def read_version(text: str) -> Optional[Reading]:
+def read_version(text: str) -> Reading | None:
     """Read `nvidia-smi --version`: since 610 its DRIVER line only points to the KMD line."""
     found = {
         name: re.search(r"(?im)^[^\w\n]*%s version[ \t]*:[ \t]*(.*)$" % name, text)
@@ -263,7 +264,7 @@ def read_version(text: str) -> Optional[Reading]:
         return None
     versions = {name: number(match.group(1)) if match else None for name, match in found.items()}
     driver = versions["KMD"] or versions["DRIVER"]
-    whole: Dict[str, Any] = {"driver_version": driver, "cuda_version": versions["CUDA UMD"] or versions["CUDA"]}
+    whole: dict[str, Any] = {"driver_version": driver, "cuda_version": versions["CUDA UMD"] or versions["CUDA"]}
     if driver and versions["NVIDIA-SMI"] and versions["NVIDIA-SMI"] != driver:
         whole["smi_version"] = versions["NVIDIA-SMI"]
     return Reading(whole, [])
@@ -294,17 +295,17 @@ KNOWN_FIELD = re.compile(
 )
 
 
-def cells(line: str) -> List[str]:
+def cells(line: str) -> list[str]:
     """Return the cells of a line of csv."""
     return [cell.strip() for cell in line.strip().split(",")]
 
 
-def is_header(fields: List[str]) -> bool:
+def is_header(fields: list[str]) -> bool:
     """Return True if a line of csv has the names of its columns."""
     return all(FIELD.match(field) for field in fields) and any(KNOWN_FIELD.match(field) for field in fields)
 
 
-def read_csv(text: str) -> Optional[Reading]:
+def read_csv(text: str) -> Reading | None:
     """Read csv with a header line, or guess the columns of one without."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("WARNING:", "$", "#"))]
     for position, line in enumerate(lines[:20]):
@@ -320,12 +321,12 @@ def read_csv(text: str) -> Optional[Reading]:
     return guessed(rows)
 
 
-def headed(names: List[str], rows: List[List[str]]) -> Reading:
+def headed(names: list[str], rows: list[list[str]]) -> Reading:
     """Return csv whose columns have names."""
-    gpus: List[Dict[str, Any]] = []
-    drivers: List[str] = []
+    gpus: list[dict[str, Any]] = []
+    drivers: list[str] = []
     for row in rows:
-        gpu: Dict[str, Any] = {}
+        gpu: dict[str, Any] = {}
         for place, cell in enumerate(row):
             column = COLUMNS.get(names[place])
             if column in ("driver_version", "kmd_version"):
@@ -339,7 +340,7 @@ def headed(names: List[str], rows: List[List[str]]) -> Reading:
     return Reading({"driver_version": drivers[0] if drivers else None}, gpus)
 
 
-def guessable(row: List[str]) -> bool:
+def guessable(row: list[str]) -> bool:
     """Return True if a row without a header is one of nvidia-smi: something in it can be nothing else."""
     return any(
         re.match(BUS_ID + "$", cell)
@@ -351,11 +352,11 @@ def guessable(row: List[str]) -> bool:
     )
 
 
-def guessed(rows: List[List[str]]) -> Reading:
+def guessed(rows: list[list[str]]) -> Reading:
     """Return csv without a header: each column by the form of its values."""
-    gpus: List[Dict[str, Any]] = []
+    gpus: list[dict[str, Any]] = []
     for position, row in enumerate(rows):
-        gpu: Dict[str, Any] = {}
+        gpu: dict[str, Any] = {}
         for place, cell in enumerate(row):
             if re.match(BUS_ID + "$", cell):
                 gpu["bus_id"] = cell
@@ -389,7 +390,7 @@ def is_name(cell: str) -> bool:
     return bool(BOARDS.match(cell) or re.match(r"[A-Za-z][A-Za-z0-9-]*(?: [\w.()-]+)+$", cell))
 
 
-def guessed_driver(rows: List[List[str]]) -> Optional[str]:
+def guessed_driver(rows: list[list[str]]) -> str | None:
     """Return the driver's version: the same in all rows; three parts rather than two, and no round number of watts."""
     same = [cell for place, cell in enumerate(rows[0]) if all(row[place] == cell for row in rows)]
     found = [cell for cell in same if re.match(VERSION + "$", cell) and int(cell.split(".")[0]) >= 300]
@@ -402,7 +403,7 @@ def guessed_driver(rows: List[List[str]]) -> Optional[str]:
 FORMS = (read_xml, read_query, read_table, read_mig_part, read_list, read_version, read_csv)
 
 
-def reading(text: str) -> Optional[Reading]:
+def reading(text: str) -> Reading | None:
     """Return what a plain text says in the first form that it has, None for none."""
     for form in FORMS:
         found = form(text)

@@ -6,7 +6,6 @@ lose it.
 """
 
 import re
-from typing import List, Optional, Tuple
 
 from . import message_table, smi_forms
 from .message_table import Explanation
@@ -34,12 +33,12 @@ def entered(section: str, name: str) -> str:
     return "%s_%s" % (section.split("_")[0], name) if name in HALVES else name
 
 
-def parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
+def parts(lines: list[Line]) -> list[tuple[str | None, list[Line]]]:
     """Return the fields of each GPU as ``section/name=value;``, by its address.
 
     Those before the first GPU have none.
     """
-    found: List[Tuple[Optional[str], List[Line]]] = [(None, [])]
+    found: list[tuple[str | None, list[Line]]] = [(None, [])]
     section = ""
     for number, text in lines:
         gpu, field, heading = GPU.match(text), FIELD.match(text), HEADING.match(text)
@@ -61,10 +60,10 @@ def parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
     return found
 
 
-def csv_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
+def csv_parts(lines: list[Line]) -> list[tuple[str | None, list[Line]]]:
     """Like :func:`row_parts`, for `--format=csv` with a header: "remapped_rows.pending" is remapped_rows/pending."""
-    names: List[str] = []
-    found: List[Tuple[Optional[str], List[Line]]] = []
+    names: list[str] = []
+    found: list[tuple[str | None, list[Line]]] = []
     for number, text in lines:
         row = smi_forms.cells(text)
         if smi_forms.is_header(row):
@@ -81,7 +80,7 @@ def csv_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
     return found
 
 
-def table_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
+def table_parts(lines: list[Line]) -> list[tuple[str | None, list[Line]]]:
     """Like :func:`parts`, for the table, which shows one of these values: uncorrectable errors since the load."""
     rows = [(number, smi_forms.ROW.search(text)) for number, text in lines]
     return [
@@ -91,9 +90,9 @@ def table_parts(lines: List[Line]) -> List[Tuple[Optional[str], List[Line]]]:
     ]
 
 
-def problems(lines: List[Line]) -> List[Explanation]:
+def problems(lines: list[Line]) -> list[Explanation]:
     """Return the values that need attention, GPU by GPU; the message is the field as section/name=value."""
-    found: List[Explanation] = []
+    found: list[Explanation] = []
     for address, fields in parts(lines) + csv_parts(lines) + table_parts(lines):
         for row in message_table.find(KIND, flatten(fields)) if address else []:
             one = message_table.explanation(row, address)

@@ -7,7 +7,7 @@ container engines, quote marks of mailers.
 
 import json
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from .text_lines import Flat, Line, flatten, lines_of
 
@@ -36,7 +36,7 @@ REPEATED = re.compile(r"message repeated (\d+) times: \[")
 class LogMessage(NamedTuple):
     """One message without its head. ``nvidia``: of the driver's core (NVRM). ``times``: as syslog counted it."""
 
-    lines: List[Line]
+    lines: list[Line]
     nvidia: bool
     times: int
 
@@ -49,12 +49,12 @@ class LogMessage(NamedTuple):
         return flatten(self.lines, separator)
 
 
-def record_text(line: str) -> Optional[str]:
+def record_text(line: str) -> str | None:
     """Return the text of a JSON record, None for a line that is none."""
     if not line.lstrip().startswith("{"):
         return None
     try:
-        record: Dict[str, object] = json.loads(line)
+        record: dict[str, object] = json.loads(line)
     except ValueError:
         return None
     text = next((record[name] for name in TEXTS if name in record), None) if isinstance(record, dict) else None
@@ -78,12 +78,12 @@ def unpacked(text: str) -> str:
     return "\n".join(lines)
 
 
-def messages_of(text: str) -> List[LogMessage]:
+def messages_of(text: str) -> list[LogMessage]:
     """Return the messages of a log; a line without a head continues the one before it.
 
     A terminal or a mailer broke it.
     """
-    found: List[LogMessage] = []
+    found: list[LogMessage] = []
     for number, line in lines_of(unpacked(text)):
         if OPTIONS.search(line):
             continue
@@ -110,13 +110,13 @@ END = " ;"
 """Ends each message of the other streams, so that patterns can stay within one."""
 
 
-def streams(found: List[LogMessage], separator: str = " ") -> Tuple[Flat, Flat]:
+def streams(found: list[LogMessage], separator: str = " ") -> tuple[Flat, Flat]:
     """Return NVIDIA's messages and all others, each joined to one line.
 
     The driver breaks its texts over several messages.
     """
     nvidia = [line for message in found if message.nvidia for line in message.lines]
-    others: List[Line] = []
+    others: list[Line] = []
     for message in found:
         if not message.nvidia:
             last = message.lines[-1]

@@ -1,6 +1,6 @@
 """The Xids and SXids of a kernel log, counted by number and device, each with its meaning."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from . import xid
 from .kernel_lines import LogMessage
@@ -24,11 +24,11 @@ class Event(NamedTuple):
         return self.first.switch is None
 
 
-def events_of(found: List[LogMessage], separator: str = " ") -> List[Event]:
+def events_of(found: list[LogMessage], separator: str = " ") -> list[Event]:
     """Return the events of a log, in the order in which they appeared first."""
     texts = [(message, message.flat(separator).text) for message in found if message.has("Xid (")]
     places = [(one, message.times, text, message.lines[0].number) for message, text in texts for one in xid.find(text)]
-    groups: Dict[Tuple[object, ...], Event] = {}
+    groups: dict[tuple[object, ...], Event] = {}
     for (one, means), (_, times, text, line) in zip(xid.judge([place[0] for place in places]), places):  # noqa: B905
         key = (one.switch, one.number, one.address, one.instance)
         known = groups.get(key)
@@ -45,7 +45,7 @@ def is_worse(means: Meaning, known: Meaning, number: int) -> bool:
     return rank < before or (rank == before and number == xid.RECOVERY)
 
 
-def explanations(found: List[Event]) -> List[Explanation]:
+def explanations(found: list[Event]) -> list[Explanation]:
     """Serious ones first, causes before their consequences, in the order of the log; how often decides nothing."""
     ordered = sorted(found, key=lambda event: (SEVERITIES.index(event.means.severity), event.means.follows is not None))
     return [explanation(event) for event in ordered]
@@ -64,7 +64,7 @@ def explanation(event: Event) -> Explanation:
     return Explanation(code, cause, means.remedy, one.address, quote, event.line, means.severity)
 
 
-def instance_words(instance: Optional[str]) -> str:
+def instance_words(instance: str | None) -> str:
     """Return a MIG instance in words."""
     if not instance:
         return ""
@@ -72,11 +72,11 @@ def instance_words(instance: Optional[str]) -> str:
     return ", MIG " + words
 
 
-def xid_rows(found: List[Event]) -> List[Dict[str, Any]]:
+def xid_rows(found: list[Event]) -> list[dict[str, Any]]:
     """Return the Xids, one for each number and GPU (or MIG instance), the most frequent first."""
     rows = []
     for event in sorted((event for event in found if event.is_xid), key=lambda event: -event.times):
-        row: Dict[str, Any] = {"xid": event.first.number, "pci": event.first.address, "count": event.times}
+        row: dict[str, Any] = {"xid": event.first.number, "pci": event.first.address, "count": event.times}
         row.update(severity=event.means.severity, line=event.line)
         row.update({"instance": event.first.instance} if event.first.instance else {})
         row.update({"follows": event.means.follows} if event.means.follows else {})
@@ -84,7 +84,7 @@ def xid_rows(found: List[Event]) -> List[Dict[str, Any]]:
     return rows
 
 
-def sxid_rows(found: List[Event]) -> List[Dict[str, Any]]:
+def sxid_rows(found: list[Event]) -> list[dict[str, Any]]:
     """Return the SXids, one for each number and switch, by switch."""
     rows = [
         {
@@ -100,7 +100,7 @@ def sxid_rows(found: List[Event]) -> List[Dict[str, Any]]:
     return sorted(rows, key=lambda row: (len(str(row["device"] or "")), str(row["device"] or ""), str(row["pci"])))
 
 
-def process_names(found: List[LogMessage]) -> List[str]:
+def process_names(found: list[LogMessage]) -> list[str]:
     """Return the programs that Xids name."""
     texts = [one.text for message in found if message.has("Xid") for one in xid.find(message.flat().text)]
     names = [match.group("name").strip().strip("'\"") for match in map(xid.PROCESS.search, texts) if match]

@@ -1,8 +1,10 @@
 """The table of known messages (catalog/messages.yml) and how a text is searched for them."""
 
 import re
-from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
+from re import Match, Pattern
+from typing import NamedTuple
 
+from ..catalog import messages as data
 from .text_lines import Flat, flat, glued
 
 CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
@@ -21,14 +23,14 @@ class Explanation(NamedTuple):
     code: str
     cause: str
     remedy: str
-    detail: Optional[str] = None
-    message: Optional[str] = None
-    line: Optional[int] = None
+    detail: str | None = None
+    message: str | None = None
+    line: int | None = None
     severity: str = ERROR
     confidence: str = CERTAIN
 
 
-Patterns = Tuple[Tuple[str, Pattern[str]], ...]
+Patterns = tuple[tuple[str, Pattern[str]], ...]
 """Patterns, each with a literal that all its matches contain."""
 
 
@@ -41,7 +43,7 @@ class Entry(NamedTuple):
     patterns: "Patterns"
     names: str
     consequence: bool
-    exits: Tuple[int, ...]
+    exits: tuple[int, ...]
     severity: str
     confidence: str
 
@@ -52,11 +54,11 @@ class Found(NamedTuple):
     entry: Entry
     position: int
     message: str
-    line: Optional[int]
+    line: int | None
 
 
 NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
-_tables: Dict[str, List[Entry]] = {}
+_tables: dict[str, list[Entry]] = {}
 
 
 def literal(pattern: str) -> str:
@@ -94,21 +96,19 @@ def literal(pattern: str) -> str:
     return max(runs, key=len).lower()
 
 
-def prepared(patterns: List[str], flags: int = 0) -> Patterns:
+def prepared(patterns: list[str], flags: int = 0) -> Patterns:
     """Compile patterns for :func:`matches`, ignoring case."""
     return tuple((literal(pattern), re.compile(pattern, re.IGNORECASE | flags)) for pattern in patterns)
 
 
-def matches(patterns: Patterns, text: str, small: str) -> List[Match[str]]:
+def matches(patterns: Patterns, text: str, small: str) -> list[Match[str]]:
     """Return the first match of each pattern in a text; ``small`` is the text in lower case."""
     found = [pattern.search(text) for plain_text, pattern in patterns if plain_text in small]
     return [match for match in found if match]
 
 
-def table(kind: str) -> List[Entry]:
+def table(kind: str) -> list[Entry]:
     """Return the rows of a kind, causes before consequences."""
-    from . import messages_data
-
     if kind not in _tables:
         _tables[kind] = [
             Entry(
@@ -122,24 +122,24 @@ def table(kind: str) -> List[Entry]:
                 row.get("severity", ERROR),
                 row.get("confidence", LIKELY if row.get("consequence") else CERTAIN),
             )
-            for row in messages_data.MESSAGES[kind]
+            for row in data.MESSAGES[kind]
         ]
     return _tables[kind]
 
 
-def possible(kind: str, small: str) -> List[Entry]:
+def possible(kind: str, small: str) -> list[Entry]:
     """Return the rows of a kind with the patterns that can match anywhere in a text in lower case."""
     rows = [entry._replace(patterns=tuple(one for one in entry.patterns if one[0] in small)) for entry in table(kind)]
     return [entry for entry in rows if entry.patterns]
 
 
-def find(kind: str, text: Flat, rows: Optional[List[Entry]] = None) -> List[Found]:
+def find(kind: str, text: Flat, rows: list[Entry] | None = None) -> list[Found]:
     """Return the rows that match a joined text, in the order of the table; consequences only if nothing else matches.
 
     Words that one row explains are not explained by a later one. ``rows``: of :func:`possible`, for parts of a text.
     """
-    found: List[Found] = []
-    taken: List[Tuple[int, int]] = []
+    found: list[Found] = []
+    taken: list[tuple[int, int]] = []
     seen = set()
     small = text.text.lower()
     for entry in table(kind) if rows is None else rows:
@@ -153,7 +153,7 @@ def find(kind: str, text: Flat, rows: Optional[List[Entry]] = None) -> List[Foun
     return causes or found
 
 
-def free_matches(patterns: Patterns, text: str, small: str, taken: List[Tuple[int, int]]) -> List[Match[str]]:
+def free_matches(patterns: Patterns, text: str, small: str, taken: list[tuple[int, int]]) -> list[Match[str]]:
     """Return the first match of each pattern that shares no letter with the places in ``taken``."""
     found = []
     for words, pattern in patterns:
@@ -164,12 +164,12 @@ def free_matches(patterns: Patterns, text: str, small: str, taken: List[Tuple[in
     return found
 
 
-def find_broken(kind: str, text: str) -> List[Found]:
+def find_broken(kind: str, text: str) -> list[Found]:
     """Return the rows that match a pasted text, also where a narrow terminal broke its words."""
     return find(kind, flat(text)) or find(kind, glued(text))
 
 
-def explanation(row: Found, detail: Optional[str] = None) -> Explanation:
+def explanation(row: Found, detail: str | None = None) -> Explanation:
     """Return a match as an explanation."""
     entry = row.entry
     return Explanation(

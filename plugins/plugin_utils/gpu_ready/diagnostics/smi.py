@@ -4,7 +4,7 @@ Failures are on standard output too, at times with status 0; a value of a failin
 """
 
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from . import message_table, smi_forms, smi_topology, smi_values, text_lines
 from .message_table import NVIDIA_SMI, SEVERITIES, Explanation, Found
@@ -37,11 +37,11 @@ ROWS = re.compile(r"^\W{0,8}<[/?!\w]|^.{0,60}\|.*\||^\W{0,60}[A-Z][\w ./()-]{0,6
 LOST_IN_TABLE = re.compile(r"\|[^|]*(?:GPU is lost|GPU requires (?:a )?reset)[^|]*\|", re.IGNORECASE)
 
 
-def answered(found: Optional[Reading]) -> bool:
+def answered(found: Reading | None) -> bool:
     return found is not None and bool(found.gpus or found.whole.get("driver_version"))
 
 
-def messages_in(text: str) -> List[Found]:
+def messages_in(text: str) -> list[Found]:
     """Return the messages in a text, the root cause first; in an answer only those that can be beside one."""
     lines = text_lines.lines_of(text)
     if answered(smi_forms.reading(text_lines.plain(text))):
@@ -54,7 +54,7 @@ def messages_in(text: str) -> List[Found]:
     return [row for row in found if SUPERSEDED.get(row.entry.code) not in codes]
 
 
-def problems(text: str) -> List[Explanation]:
+def problems(text: str) -> list[Explanation]:
     """Return problems in nvidia-smi's output: the serious ones first, causes before consequences."""
     address = NAMED.search(text_lines.joined(text))
     values = smi_values.problems(text_lines.lines_of(text)) + smi_topology.problems(text)
@@ -64,7 +64,7 @@ def problems(text: str) -> List[Explanation]:
     return sorted(found + values, key=lambda one: SEVERITIES.index(one.severity))
 
 
-def read(text: str) -> Dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
     """Read any output of nvidia-smi: versions, GPUs and problems, or the state that its failure means."""
     explained = problems(text)
     text = text_lines.plain(text)
@@ -74,7 +74,7 @@ def read(text: str) -> Dict[str, Any]:
     complaints = [] if usable else messages_in(text)
     if complaints or found is None:
         found = Reading({}, [])
-    answer: Dict[str, Any] = {"usable": usable, "driver_version": None, "cuda_version": None}
+    answer: dict[str, Any] = {"usable": usable, "driver_version": None, "cuda_version": None}
     answer.update(found.whole, gpus=found.gpus)
     if any(TEGRA.search(gpu.get("name") or "") for gpu in found.gpus):
         answer["tegra"] = True
@@ -84,10 +84,10 @@ def read(text: str) -> Dict[str, Any]:
     return answer
 
 
-def beside(flat: str, text: str) -> Dict[str, Any]:
+def beside(flat: str, text: str) -> dict[str, Any]:
     """Beside the answer: the library's version, the status, a named GPU, the module."""
     library, status, address = LIBRARY.search(flat), EXIT.search(flat), NAMED.search(flat)
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     if library:
         found["nvml_library_version"] = library.group(1)
     if status:
@@ -107,7 +107,7 @@ def state(code: int, text: str) -> str:
     return next((entry.code for entry in message_table.table(NVIDIA_SMI) if code in entry.exits), "unknown")
 
 
-def explain(code: int, text: str) -> Tuple[str, Optional[str]]:
+def explain(code: int, text: str) -> tuple[str, str | None]:
     """Return the code of a failed call and the GPU that its text names."""
     address = NAMED.search(text_lines.joined(text))
     return state(code, text), address.group(1) if address else None

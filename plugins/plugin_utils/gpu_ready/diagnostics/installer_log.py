@@ -5,7 +5,7 @@ is a consequence. Therefore a log is parsed entry by entry.
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from . import message_table, text_lines
 from .message_table import INSTALLER, Entry, Explanation, Found
@@ -147,15 +147,15 @@ WARNS = "no_supported_gpu"
 class Part(NamedTuple):
     """One entry of a log: its lines, its text, whether it is a warning or a question answered with yes."""
 
-    lines: List[Line]
+    lines: list[Line]
     text: str
     warning: bool
     continued: bool
 
 
-def parts(text: str) -> List[Part]:
+def parts(text: str) -> list[Part]:
     """Return the entries of a log: a line without a beginning of its own continues the entry before it."""
-    blocks: List[List[Line]] = [[]]
+    blocks: list[list[Line]] = [[]]
     for number, line in lines_of(text):
         line = line[OUTER.match(line).end() :] if OUTER.match(line) else line  # type: ignore[union-attr]
         if STARTS.match(line):
@@ -168,7 +168,7 @@ def parts(text: str) -> List[Part]:
     return found
 
 
-def matches(part: Part, rows: List[Entry]) -> List[Found]:
+def matches(part: Part, rows: list[Entry]) -> list[Found]:
     """Return the causes that an entry names, also where a narrow terminal broke its words."""
     causes = message_table.find(INSTALLER, flatten(part.lines), rows)
     if not causes and len(part.lines) > 1:
@@ -176,7 +176,7 @@ def matches(part: Part, rows: List[Entry]) -> List[Found]:
     return sorted(causes, key=lambda row: row.position)
 
 
-def failed(entries: List[Part]) -> bool:
+def failed(entries: list[Part]) -> bool:
     """Return True if a log reports a failure and does not end with success."""
     lines = "\n".join(part.text for part in entries if not part.continued)
     for spelled in (lines, glued(lines).text):
@@ -193,7 +193,7 @@ def complete(lines: str) -> bool:
     return bool(ends) and "Installation has failed" not in lines[max(ends) :]
 
 
-def causes(text: str) -> Tuple[bool, List[Found]]:
+def causes(text: str) -> tuple[bool, list[Found]]:
     """Return True if the log reports a failure, and the causes in the order of the log.
 
     Consequences count if there is nothing else, warnings if there is no error.
@@ -216,7 +216,7 @@ def causes(text: str) -> Tuple[bool, List[Found]]:
     found = sorted(certain + hints, key=lambda cause: cause.line or 0)
     if any(not cause.entry.consequence and not is_hint(cause) for cause in found):
         found = [cause for cause in found if not cause.entry.consequence]
-    kept: Dict[str, Found] = {}
+    kept: dict[str, Found] = {}
     for cause in found:
         kept.setdefault(cause.entry.code, cause)
     return wrong, list(kept.values())
@@ -227,17 +227,17 @@ def is_hint(cause: Found) -> bool:
     return cause.entry.code == WARNS
 
 
-def problems(text: str) -> List[Explanation]:
+def problems(text: str) -> list[Explanation]:
     """Return the explanations of a log's causes."""
     return explanations(causes(text)[1])
 
 
-def explanations(found: List[Found]) -> List[Explanation]:
+def explanations(found: list[Found]) -> list[Explanation]:
     """Return the explanations with mere warnings last."""
     return [message_table.explanation(cause) for cause in sorted(found, key=is_hint)]
 
 
-def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
+def named(patterns: message_table.Patterns, text: str) -> str | None:
     """Return what the first pattern that matches names, as the lines stand or with broken words."""
     for spelled in (text_lines.joined(text), glued(text).text):
         found = message_table.matches(patterns, spelled, spelled.lower())
@@ -246,7 +246,7 @@ def named(patterns: message_table.Patterns, text: str) -> Optional[str]:
     return None
 
 
-def read(text: str) -> Dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
     """Read a log: did the installation fail, the causes, problems, and the driver, kernel and package that it names.
 
     ``installer_failed`` is None if the log shows neither a failure nor the end of a successful installation; a warning

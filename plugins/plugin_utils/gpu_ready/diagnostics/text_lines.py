@@ -7,11 +7,12 @@ Patterns are therefore tried on one joined line, which still shows from which li
 import functools
 import re
 from bisect import bisect_right
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from ..base.long_lines import cut_lines
+from ....module_utils.gpu_ready.base.log_texts import ESCAPES
+from ....module_utils.gpu_ready.base.long_lines import cut_lines
 
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\^_])")
 UNSEEN = re.compile("[\x00\x07\x08\u200b\ufeff]")
 LOGGED_NEWLINE = re.compile(r"#012|\r")
 ESCAPED_NEWLINE = re.compile(r"\\{1,16}n")
@@ -52,14 +53,14 @@ class Flat(NamedTuple):
     """
 
     text: str
-    starts: List[int]
-    numbers: List[int]
-    begins: List[int]
+    starts: list[int]
+    numbers: list[int]
+    begins: list[int]
 
     def _index(self, position: int) -> int:
         return max(0, bisect_right(self.starts, position) - 1)
 
-    def line(self, position: int) -> Optional[int]:
+    def line(self, position: int) -> int | None:
         """Return the number of the line at a position, None for an empty text."""
         return self.numbers[self._index(position)] if self.numbers else None
 
@@ -98,7 +99,7 @@ class Flat(NamedTuple):
 
 def is_complete(text: str) -> bool:
     """Return False for a text that closes a bracket or quotation which it does not open: it began within one."""
-    opened: List[str] = []
+    opened: list[str] = []
     before = " "
     for letter in text:
         if letter in OPENED:
@@ -125,18 +126,18 @@ def word_start(text: str, first: int, position: int) -> int:
     return next((place for place in places if is_complete(text[place:position])), position)
 
 
-def lines_of(text: str) -> List[Line]:
+def lines_of(text: str) -> list[Line]:
     """Return the lines of a pasted text without colours and invisible characters; escaped newlines end a line too."""
     return list(split_lines(text))
 
 
 @functools.lru_cache(maxsize=2)
-def split_lines(text: str) -> Tuple[Line, ...]:
+def split_lines(text: str) -> tuple[Line, ...]:
     """Split a text for :func:`lines_of`. Cached: every reader of a kind asks for all lines."""
     text = UNSEEN.sub("", ESCAPES.sub("", cut_lines(text))).replace("\u00a0", " ").replace("\r\n", "\n")
     # A string of JSON, as Ansible and journals print a program's output.
     escaped = text.count("\\n") > text.count("\n") + len(LOGGED_NEWLINE.findall(text))
-    found: List[Line] = []
+    found: list[Line] = []
     for number, line in enumerate(text.split("\n"), 1):
         line = LOGGED_NEWLINE.sub("\n", line)
         if escaped:
@@ -158,10 +159,10 @@ def flatten(lines: Iterable[Line], separator: str = " ", wrapped: bool = False) 
 
     ``wrapped``: lines of a program that breaks its messages over several of them.
     """
-    texts: List[str] = []
-    starts: List[int] = []
-    numbers: List[int] = []
-    begins: List[int] = []
+    texts: list[str] = []
+    starts: list[int] = []
+    numbers: list[int] = []
+    begins: list[int] = []
     place, is_open = 0, False
     for line in lines:
         parts = ESCAPED_NEWLINE.split(line.text) if separator else [line.text]

@@ -1,9 +1,8 @@
 """Version of NVIDIA's kernel module in text that somebody pasted, for gpu-explain."""
 
 import re
-from typing import Optional
 
-from ..system import nvrm_version
+from ....module_utils.gpu_ready.system import nvrm_version
 
 BARE = re.compile(r"^(?:[\w./-]+:\s*)?(%s)$" % nvrm_version.VERSION)
 LICENCE = re.compile(r"^[ \t\"'>]*(Dual [A-Z]+/[A-Z]+|NVIDIA)[ \t\r\"',]*$", re.MULTILINE)
@@ -18,7 +17,7 @@ FORBIDDEN = re.compile(
 """The file exists, but may not be read."""
 
 
-def parse_pasted_version(text: str) -> Optional[nvrm_version.DriverVersion]:
+def parse_pasted_version(text: str) -> nvrm_version.DriverVersion | None:
     """Parse /proc/driver/nvidia/version, the output of modinfo, or /sys/module/nvidia/version."""
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\ufeff\x00\u200b`]|\*\*", "", text).replace("\u00a0", " ")
     text = re.sub(r"\\[nt](?=\w+:|\\)", "\n", text)

@@ -35,17 +35,18 @@ from ..plugin_utils.gpu_ready.plan import answer as decide
 from ..plugin_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
 from ..plugin_utils.gpu_ready.settings import options
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings
+from ..plugin_utils.process_limits import PLANNING
 from . import gpu_host_module
 
 OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC
 OPTIONS_VALIDATOR = ArgumentSpecValidator({**OPTIONS, "part": {**OPTIONS["part"], "choices": ["", *parts.PARTS]}})
 catalog.gpus()  # parsed here, not in the process of each host
 
-SECONDS = 60.0
+SECONDS = PLANNING
 """Processor time that a plan may take with what Ansible does for the task, which is a second or two.
 
-The largest hosts are planned in 0.3 seconds, 2 MB of facts that are made for it in 30. `timeout` of the task bounds the
-time too: it interrupts an action plugin by SIGALRM (ansible/executor/task_executor.py, core 2.16 to 2.21)."""
+`timeout` of the task bounds the time too: it interrupts an action plugin by SIGALRM (ansible/executor/task_executor.py,
+core 2.16 to 2.21)."""
 QUOTED = 300
 """Characters of an answer that a message may have."""
 UNREADABLE = "nothing can be computed from what this host answered (%s)"

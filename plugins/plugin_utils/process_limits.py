@@ -1,6 +1,6 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""How much memory and processor time the process may take that asks a host."""
+"""How much memory and processor time a process may take that asks a host, or plans for a captured one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from collections.abc import Iterator
 
 MEMORY = 256 * 2**20
 """Bytes by which the process that asks a host may grow: connections hold an answer until it ends."""
+PLANNING = 60.0
+"""Seconds of processor time that a plan may take.
+
+The largest hosts are planned in 0.3 seconds, 2 MB of facts that are made for it in 30."""
 CHECK_EVERY = 0.1
 """Seconds of processor time between two looks at the memory: reading takes processor time, waiting does not."""
 

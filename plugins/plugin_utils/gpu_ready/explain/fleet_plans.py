@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import signal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from ....module_utils.gpu_ready.base.disruptions import DISRUPTIONS, REBOOT
 from ....module_utils.gpu_ready.base.errors import GpuReadyError
 from ....module_utils.gpu_ready.base.plain_text import plain_text
 from ....module_utils.gpu_ready.facts.model import Facts
+from ...process_limits import PLANNING, LimitExceeded, process_limits
 from ..catalog import model as catalog
 from ..plan import answer as decide
 from ..plan import apt_repository, compose, dnf_repository  # noqa: F401  before the processes begin
@@ -20,8 +20,6 @@ from . import captures
 from .host import other_rules
 
 READY, PLANNED, REFUSED, NO_GPU = "ready", "planned", "refused", "no_gpu"
-SECONDS = 60.0
-"""Processor time that a plan may take: the largest hosts are planned in 0.3 seconds."""
 FEW = 8
 """Plans that one process makes sooner than several begin."""
 
@@ -112,25 +110,19 @@ def plan_all(jobs: list[Job]) -> list[Outcome]:
 def plan_file(job: Job) -> Outcome:
     """Return the plan of a capture, or why there is none."""
     path, given = job
-
-    def end(*_: object) -> None:
-        raise captures.CaptureError("%s: no plan can be computed from these facts in %g seconds" % (path, SECONDS))
-
-    before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        capture = captures.read(path)
-        return plan_facts(captures.facts_of(capture), dict(capture.header.settings, **given)), ""
+        with process_limits(seconds=PLANNING):
+            capture = captures.read(path)
+            return plan_facts(captures.facts_of(capture), dict(capture.header.settings, **given)), ""
     except (captures.CaptureError, OSError) as error:
         return None, plain_text(str(error))
     except GpuReadyError as error:
         return None, plain_text("%s: %s" % (path, error))
+    except LimitExceeded as error:
+        return None, plain_text("%s: no plan can be computed from these facts (%s)" % (path, error))
     except Exception as error:
         text = "%s: no plan can be computed from these facts (%s: %s). Capture the host again"
         return None, plain_text(text % (path, type(error).__name__, error))[:600]
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def plan_facts(facts: Facts, given: dict[str, Any]) -> HostPlan:

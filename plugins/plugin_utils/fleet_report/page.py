@@ -1,30 +1,22 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""A run as one HTML page: no file beside it, no script needed to read it, every text escaped by Jinja.
-
-The Content-Security-Policy in it permits the style and the script of this package by their checksums and nothing else,
-so that a text that came through as markup could load and run nothing.
-"""
+"""A run as one HTML page, which can be read without its script."""
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import functools
-import hashlib
 import re
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..gpu_ready.report.layout import without_host
+from .html_page import render
 from .model import NO_ANSWER, TITLES, Advice, Fleet, Host
 
-TEMPLATES = Path(__file__).resolve().parent / "templates"
 WAITING = ("drift", "planned", "left_out", "unfinished", "listed", "excluded")
 """States of hosts that did not fail, but are not in the desired state."""
 PROGRESS = {
@@ -213,28 +205,12 @@ def timeline(rows: Sequence[Row]) -> dict[str, Any] | None:
     return {"bars": bars, "ticks": ticks, "height": round(24 + len(turns) * height, 1), "row": height, "note": note}
 
 
-def source(name: str) -> tuple[Markup, str]:
-    """Return a file for its element, and its checksum for the policy."""
-    content = (TEMPLATES / name).read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
-    return Markup(content), f"'sha256-{digest}'"  # noqa: S704 files of this package, no text of a run
-
-
 def page(fleet: Fleet) -> str:
     """Return the page."""
     rows = host_rows(fleet)
     found = problems(rows)
-    style, style_hash = source("page.css")
-    script, script_hash = source("page.js")
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("page.html.j2")
-    return template.render(
+    return render(
+        "page.html.j2",
         fleet=fleet,
         title=TITLES[fleet.kind],
         few=len(rows) <= FEW,
@@ -249,10 +225,6 @@ def page(fleet: Fleet) -> str:
         name=functools.partial(linked_name, rows),
         progress=PROGRESS,
         results=AUDIT_RESULTS if fleet.kind == "audit" else RESULTS,
-        style=style,
-        style_hash=Markup(style_hash),  # noqa: S704 a checksum
-        script=script,
-        script_hash=Markup(script_hash),  # noqa: S704 a checksum
     )
 
 

@@ -153,18 +153,13 @@ def as_text(answer: Answer, width: int) -> str:
     """Return the table, the refusals with their remedies, the unusual hosts and the differences."""
     lines = layout.wrapped(heading(answer), width) + [""]
     if answer.changes is None:
-        rows = [[names(one.names), *cells(one)] for one in answer.groups[: layout.MOST_ROWS]]
-        rest = sum(len(one.names) for one in answer.groups[layout.MOST_ROWS :])
-        lines += layout.rows_text(rows, COLUMNS, width) if rows else []
-        lines += ["and %d more hosts; %s" % (rest, EVERYTHING)] if rest else []
+        lines += table_lines([(one.names, cells(one)) for one in answer.groups], COLUMNS, width)
         lines += layout.note_lines(
             "Unlike most hosts with the same GPUs and system:", answer.outliers, width, EVERYTHING
         )
     elif answer.changes:
-        table = [[names(one.names), one.kind, one.before, one.after] for one in answer.changes[: layout.MOST_ROWS]]
-        lines += layout.rows_text(table, CHANGE_COLUMNS, width)
-        rest = sum(len(one.names) for one in answer.changes[layout.MOST_ROWS :])
-        lines += ["and %d more hosts; %s" % (rest, EVERYTHING)] if rest else []
+        rows = [(one.names, [one.kind, one.before, one.after]) for one in answer.changes]
+        lines += table_lines(rows, CHANGE_COLUMNS, width)
     else:
         lines.append("No host would be treated differently.")
     messages = [
@@ -176,6 +171,14 @@ def as_text(answer: Answer, width: int) -> str:
     return plain_text("\n".join(lines))
 
 
+def table_lines(rows: Sequence[tuple[list[str], list[str]]], columns: layout.Columns, width: int) -> list[str]:
+    """Return a table of (hosts, further cells): its first rows, and how many hosts the others have."""
+    shown = [[names(hosts), *texts] for hosts, texts in rows[: layout.MOST_ROWS]]
+    rest = sum(len(hosts) for hosts, _ in rows[layout.MOST_ROWS :])
+    lines = layout.rows_text(shown, columns, width) if shown else []
+    return lines + (["and %s; %s" % (layout.counted(rest, "more host"), EVERYTHING)] if rest else [])
+
+
 def heading(answer: Answer) -> str:
     """Return of what this is, and how old."""
     times = sorted(host.captured for host in answer.planned.hosts)
@@ -184,8 +187,8 @@ def heading(answer: Answer) -> str:
         if times
         else ""
     )
-    count = len(answer.planned.hosts)
-    text = "%d host%s%s, with %s." % (count, "" if count == 1 else "s", age, settings_text(answer.given))
+    count = layout.counted(len(answer.planned.hosts), "host")
+    text = "%s%s, with %s." % (count, age, settings_text(answer.given))
     return text if answer.changes is None else "%s Before: %s." % (text, answer.against)
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..report.layout import counted
 from .fleet_plans import REFUSED, CapturedHost, HostPlan, outcome
 
 RARE = 4
@@ -95,5 +96,5 @@ def steps_text(plan: HostPlan) -> str:
         return "refused: %s" % ", ".join(sorted({one["code"] for one in plan.refusals}))
     if plan.steps:
         roles = dict.fromkeys(name.partition(".")[0] for name, _, _ in plan.steps)
-        return "%d step%s: %s" % (len(plan.steps), "" if len(plan.steps) == 1 else "s", ", ".join(roles))
+        return "%s: %s" % (counted(len(plan.steps), "step"), ", ".join(roles))
     return "no GPU" if plan.state == "no_gpu" else "nothing to do"

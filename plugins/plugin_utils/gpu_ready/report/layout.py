@@ -192,4 +192,9 @@ def counts_text(counts: dict[str, int], total: int) -> str:
     parts = [
         "%d %s" % (counts[key], key.replace("_", " ")) for key in sorted(counts, key=lambda key: (-counts[key], key))
     ]
-    return "%d host%s: %s" % (total, "" if total == 1 else "s", ", ".join(parts) or "none")
+    return "%s: %s" % (counted(total, "host"), ", ".join(parts) or "none")
+
+
+def counted(count: int, name: str) -> str:
+    """Return a number of things in words: "1 step", "3 steps"."""
+    return "%d %s%s" % (count, name, "" if count == 1 else "s")

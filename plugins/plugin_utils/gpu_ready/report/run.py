@@ -1,6 +1,6 @@
 """The report of a run: one result per host, as a table and as plain values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base import records, secret_values
@@ -10,6 +10,7 @@ from .layout import (
     NOTHING,
     WIDTH,
     Message,
+    counted,
     counts_text,
     message_lines,
     natural_order,
@@ -147,18 +148,14 @@ def host_result(entry: HostEntry, check_mode: bool) -> tuple[str, str]:
         return "no_gpu", why or "no NVIDIA GPU: left alone"
     if not entry.steps:
         return "ready", "nothing to do"
+    steps = counted(len(entry.steps), "step")
     if entry.verify and entry.verify.get("ok"):
-        return "ready", "%s done" % steps_text(entry.steps)
+        return "ready", steps + " done"
     if check_mode:
-        return "planned", "%s to do" % steps_text(entry.steps)
+        return "planned", steps + " to do"
     if all(isinstance(step, Mapping) and step.get("verify_after") is False for step in entry.steps):
-        return "ready", "%s done" % steps_text(entry.steps)
+        return "ready", steps + " done"
     return "unfinished", "the run ended before the verification"
-
-
-def steps_text(steps: Sequence[object]) -> str:
-    """Return the number of steps in words: "1 step", "3 steps"."""
-    return "%d step%s" % (len(steps), "" if len(steps) == 1 else "s")
 
 
 def build(hosts: Mapping[str, object], time: str, check_mode: bool = False) -> Report:

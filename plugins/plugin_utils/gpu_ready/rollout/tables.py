@@ -63,7 +63,7 @@ def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards:
     # A host that was rolled back already has its old driver in the journal.
     reached = {layout.shortened(upgrades[name].reached, LONGEST_ANSWER) for name in roll.due}
     targets = sorted(reached - {""})
-    hosts = "1 host" if len(roll.due) == 1 else "%d hosts" % len(roll.due)
+    hosts = layout.counted(len(roll.due), "host")
     already = ", %d rolled back already" % len(roll.done) if roll.done else ""
     lines = ["Rolls back %s to %s: %s%s." % (which, ", ".join(targets) or "an unknown driver", hosts, already)]
     others: dict[int, int] = {}
@@ -95,8 +95,8 @@ def resume_text(upgrade: HostUpgrade) -> str:
 
 def stop_message(failed: int, left: int, budget: int) -> str:
     """Return why the rollout stopped, and what to do, in two lines."""
-    cause = "The rollout stopped: %d host%s failed and gpu_upgrade_max_failures is %d; %d %s unchanged." % (
-        failed, "" if failed == 1 else "s", budget, left, "is" if left == 1 else "are",
+    cause = "The rollout stopped: %s failed and gpu_upgrade_max_failures is %d; %d %s unchanged." % (
+        layout.counted(failed, "host"), budget, left, "is" if left == 1 else "are",
     )  # fmt: skip
     remedy = "Repair the cause, or exclude the failed hosts (gpu_upgrade_exclude), then run the same command again."
     return cause + "\n" + remedy

@@ -28,6 +28,7 @@ from plugins.module_utils.gpu_ready.system.model import OsRelease
 from plugins.plugin_utils.gpu_ready.catalog import driver_packages, driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import driver_origin
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.driver import parameters
 
@@ -264,7 +265,7 @@ def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> Non
     after["driver"]["packages"].update(exact)
     after["packages"]["installed"].update(exact)
     after["yum"]["streams"].update(params["streams"])
-    everything = driver_packages.driver_packages(after["packages"]["installed"])
+    everything = make_probes().driver_packages(after["packages"]["installed"])
     after["driver"]["origin"] = attributed(everything, after["base"]["distro"], chosen.source)
 
 
@@ -276,7 +277,7 @@ def evidence_of(packages: dict[str, str], distro: str, source: str) -> list[Pack
         place = Place(catalog.repository(entry["repository"])["url"])
     else:
         place = Place("http://mirror.example/os", data["codename"] + "-updates", entry["components"][0])
-    deciding = driver_packages.deciding_packages(packages) or sorted(packages)
+    deciding = make_probes().deciding_packages(packages) or sorted(packages)
     return [PackageEvidence(name, packages[name], [place]) for name in deciding]
 
 

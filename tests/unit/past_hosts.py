@@ -18,7 +18,6 @@ from plugins.module_utils.gpu_ready.facts import driver_origin
 from plugins.module_utils.gpu_ready.facts import rpm as rpm_facts
 from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.module_utils.gpu_ready.packaging import rpm
-from plugins.plugin_utils.gpu_ready.catalog import driver_packages
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
@@ -662,7 +661,7 @@ def recorded(past: Past) -> RecordedHost:
         probes = make_probes()
         deciding = driver_origin.deciding_versions(probes, dict(past.packages))
         named = driver_origin.companion_names(probes.companions, deciding) if past.packages else []
-        asked = sorted({*driver_packages.deciding_packages(past.packages), *named})
+        asked = sorted({*probes.deciding_packages(past.packages), *named})
         programs["apt-cache", "policy", *asked] = Result(0, policy(past, asked), "")
     return RecordedHost(files={**files, **past.files}, programs=programs)
 
@@ -696,7 +695,7 @@ def rpm_database(past: Past, packages: Mapping[str, str]) -> tuple[dict[str, str
     for name, evr in {**packages, "bash": "5.2-1"}.items():
         epoch, version, release = rpm.split_evr(evr)
         rows += f"{name}\t{epoch}\t{version}\t{release}\tx86_64\n"
-    asked = driver_packages.deciding_packages(past.packages)
+    asked = make_probes().deciding_packages(past.packages)
     vendors = "".join(f"{name}\t{past.vendor}\t(none)\n" for name in asked)
     nevras = "".join(
         f'"{name}-{past.packages[name]}.x86_64" = {{from_repo="{past.place}"}}\n' for name in asked if past.place

@@ -14,6 +14,7 @@ from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
 from plugins.plugin_utils.gpu_ready.catalog import driver_packages
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion.driver_origin import DriverOrigin, find_origin
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from tests.unit.real_programs import RPM, need_programs
 from tests.unit.recorded import RecordedHost
 
@@ -33,7 +34,7 @@ DATA = {key: catalog.distro(key) for key in catalog.distros()}
 
 @pytest.mark.parametrize("name", COMPANIONS.split())
 def test_a_companion_is_no_driver(name: str) -> None:
-    assert driver_packages.driver_packages({name: "1"}) == {}
+    assert make_probes().driver_packages({name: "1"}) == {}
 
 
 def test_every_pattern_has_a_package_and_publishers_are_complete() -> None:
@@ -54,7 +55,7 @@ def test_every_pattern_has_a_package_and_publishers_are_complete() -> None:
     ],
 )
 def test_the_packages_with_the_libraries_decide(names: list[str], deciding: list[str]) -> None:
-    assert driver_packages.deciding_packages(names) == deciding
+    assert make_probes().deciding_packages(names) == deciding
 
 
 def origin(

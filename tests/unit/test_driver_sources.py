@@ -7,8 +7,9 @@ import pytest
 from plugins.module_utils.gpu_ready.base import records
 from plugins.module_utils.gpu_ready.packaging import manager as packages
 from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
-from plugins.plugin_utils.gpu_ready.catalog import driver_packages, driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from plugins.plugin_utils.gpu_ready.plan import apt_repository, compose, dnf_repository
 from plugins.plugin_utils.gpu_ready.plan.driver import steps as driver_steps
 from plugins.plugin_utils.gpu_ready.plan.driver.candidates import pairs_of_gpu
@@ -723,7 +724,7 @@ def test_installed_packages_are_attributed_to_their_source(distro: str, source: 
             for branch, flavour in driver_sources.branch_flavours(data, source, kind, profile):
                 listed = driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
                 present = {name: package_version(host, name, f"{branch}.10.01") for name in listed}
-                ours = driver_packages.driver_packages(present)
+                ours = make_probes().driver_packages(present)
                 assert ours, (branch, flavour, kind, profile)
                 assert attributed(ours, distro, source) == source, (kind, branch, listed)
 

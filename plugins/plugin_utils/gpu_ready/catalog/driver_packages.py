@@ -11,20 +11,10 @@ OTHER_NAMES = {UNKNOWN: "an unknown source", "runfile": "NVIDIA's .run installer
 LIBRARIES, MODULES, PARTS = "libraries", "modules", "parts"
 
 
-_packages: dict[frozenset[str], "re.Pattern[str]"] = {}
-
-
 def pattern_text(*kinds: str) -> str:
     """Return the pattern of whole names of packages with these parts of a driver."""
     sets = catalog_data.DRIVER_PACKAGES["packages"].values()
     return "|".join("(?:%s)" % one for names in sets for kind in kinds for one in names[kind])
-
-
-def _pattern(*kinds: str) -> "re.Pattern[str]":
-    key = frozenset(kinds)
-    if key not in _packages:
-        _packages[key] = re.compile(pattern_text(*kinds))
-    return _packages[key]
 
 
 def driver_pattern() -> str:
@@ -32,23 +22,9 @@ def driver_pattern() -> str:
     return pattern_text(LIBRARIES, MODULES, PARTS)
 
 
-def driver_packages(installed: dict[str, str]) -> dict[str, str]:
-    pattern = _pattern(LIBRARIES, MODULES, PARTS)
-    return {name: version for name, version in installed.items() if pattern.fullmatch(name)}
-
-
-def deciding_packages(names: Iterable[str]) -> list[str]:
-    """Return those driver packages that contain libcuda or libnvidia-ml, else those with the kernel module."""
-    listed = list(names)
-    for kind in (LIBRARIES, MODULES):
-        found = [name for name in listed if _pattern(kind).fullmatch(name)]
-        if found:
-            return sorted(found)
-    return []
-
-
 def module_packages(names: Iterable[str]) -> list[str]:
-    return [name for name in names if _pattern(MODULES).fullmatch(name)]
+    pattern = re.compile(pattern_text(MODULES))
+    return [name for name in names if pattern.fullmatch(name)]
 
 
 def publishers() -> dict[str, dict[str, Any]]:

@@ -277,9 +277,9 @@ def extension_step(facts: Facts, driver: DriverChoice) -> Step:
     disk = facts.driver.on_disk
     assert disk
     missing = [name for name in driver.packages if name not in facts.packages.installed]
-    tied = driver_packages.driver_packages(dict.fromkeys(missing, ""))  # nvidia-modprobe has versions of its own
+    tied = re.compile(driver_packages.driver_pattern())  # nvidia-modprobe has versions of its own
     params = DriverInstallParams(
-        packages=[PackageTarget(name, disk.version + "-*" if name in tied else None) for name in missing],
+        packages=[PackageTarget(name, disk.version + "-*" if tied.fullmatch(name) else None) for name in missing],
         pin_packages=[],
         pin_remove=[],
         streams={},

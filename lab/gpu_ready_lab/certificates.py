@@ -4,14 +4,13 @@ Both are made by openssl and kept in the cache. The certificate is renewed befor
 The authority lasts: a new one makes new images of all hosts.
 """
 
-import fcntl
 import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from .engine import need_packages
-from .say import run, succeeds
+from .say import locked, run, succeeds
 
 OPENSSL = "/usr/bin/openssl"
 NEEDS = {OPENSSL: "openssl"}
@@ -27,8 +26,7 @@ def ensure_authority(directory: Path) -> Path:
     """Return the certificate of the authority in a directory, made if it is missing or about to end."""
     need_packages(NEEDS, "the lab's certificates")
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(directory / "lock"):
         if not ((directory / AUTHORITY_KEY).exists() and _lasts(directory / AUTHORITY)):
             _make_authority(directory)
     return directory / AUTHORITY
@@ -38,8 +36,7 @@ def ensure_server(directory: Path, names: Sequence[str]) -> Path:
     """Return a file with a certificate for these names, signed by the directory's authority, and its key."""
     ensure_authority(directory)
     server = directory / SERVER
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(directory / "lock"):
         if not (_lasts(server) and _names(server) == {*names} and _signed_by(directory / AUTHORITY, server)):
             _make_server(directory, names)
     return server

@@ -6,12 +6,12 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import check, cleanup, engine, faults, fleet, hosts, inventory, kubernetes, mirror, paths, states, work
 from .fleet import Fleet
-from .say import LabError, say, warn
+from .say import LabError, locked, say, warn
 
 
 def _up(args: argparse.Namespace) -> None:
@@ -20,13 +20,9 @@ def _up(args: argparse.Namespace) -> None:
         _start(fleet.choose(read, args.hosts, args.sample))
 
 
-@contextlib.contextmanager
-def _in_use(kind: int) -> Iterator[None]:
+def _in_use(kind: int) -> contextlib.AbstractContextManager[None]:
     """Prevent removal of the lab while a fleet is started; the lock file is in the cache, which outlives the lab."""
-    paths.cache().mkdir(parents=True, exist_ok=True)
-    with (paths.cache() / "in-use.lock").open("w") as lock:
-        fcntl.flock(lock, kind)
-        yield
+    return locked(paths.cache() / "in-use.lock", kind)
 
 
 def _start(requested: fleet.Fleet) -> None:

@@ -5,7 +5,6 @@ of this machine if it runs Debian, otherwise from mmdebstrap's default.
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import tempfile
@@ -14,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .say import LabError, run, say
+from .say import LabError, locked, run, say
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 COMPONENTS = "main contrib non-free non-free-firmware"
@@ -80,16 +79,9 @@ class Archive:
         lines += [f"#clear {name};\n" for name in hooks]
         (self.root / "apt.conf").write_text("".join(lines))
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
     def download(self, package: str) -> Path:
         """The .deb of a package, downloaded (and verified by apt) unless the cache has the current version."""
-        with self._locked():
+        with locked(self.root / "lock"):
             self._configure()
             new = self._read_lists(FRESH_FOR)
             try:

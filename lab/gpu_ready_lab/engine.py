@@ -1,15 +1,13 @@
 """A docker engine for the lab alone, with its own socket, data, network and processes."""
 
-import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import paths
-from .say import LabError, end, recorded, run, say, succeeds, wait_for
+from .say import LabError, end, locked, recorded, run, say, succeeds, wait_for
 
 NETWORKS = "engine/network/files/local-kv.db"
 """In the cache: the engine's database of networks, all of which the lab creates again."""
@@ -49,7 +47,7 @@ def need_packages(needs: dict[str, str], why: str) -> None:
         raise LabError(
             f"{why} needs {', '.join(missing)}, and this machine has no apt-get: the lab runs on Debian and Ubuntu"
         )
-    with _locked("packages.lock"):  # apt-get would not wait for another one that reads the lists
+    with locked(paths.STATE / "packages.lock"):  # apt-get would not wait for another one that reads the lists
         if missing := _missing(needs):
             say(f"installing {' '.join(missing)} with apt-get ({why}; no service is started)")
             _install(missing)
@@ -100,18 +98,9 @@ def start(begun: Callable[[], None] = lambda: None) -> None:
     """Start the engine and its network, unless they run; call `begun` before anybody else can use a new engine."""
     if os.geteuid() != 0:
         raise LabError("the lab starts containers with their own systemd and docker engine: run it as root")
-    with _locked("engine.lock"):
+    with locked(paths.STATE / "engine.lock"):
         if _start():
             begun()
-
-
-@contextlib.contextmanager
-def _locked(name: str) -> Iterator[None]:
-    """Lock: one process of this machine at a time."""
-    paths.STATE.mkdir(parents=True, exist_ok=True)
-    with (paths.STATE / name).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _start() -> bool:

@@ -1,9 +1,7 @@
 """Lab hosts: containers with their own systemd, sshd, package manager and docker engine."""
 
-import contextlib
-import fcntl
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,7 @@ from . import (
 )
 from .fleet import NO_PYTHON, Fleet, Host
 from .fleet import states as fleet_states
-from .say import LabError, run, say, succeeds, wait_for
+from .say import LabError, locked, run, say, succeeds, wait_for
 
 KEY = "id_ed25519"
 LABEL = "gpu-ready-lab.fleet"
@@ -158,7 +156,7 @@ def up(fleet: Fleet, proxy: str | None, states: Mapping[str, State]) -> dict[str
             for name in ENGINES:
                 copy_directory(states[host.name].directory / name, volume(container(fleet.name, host.name), name))
 
-    with _locked():  # an address is taken once its container or guest exists
+    with locked(paths.STATE / "addresses.lock"):  # an address is taken once its container or guest exists
         present = {r.host: r for r in existing() if r.fleet == fleet.name}
         address = _addresses(fleet, present)
         tree = mirror.tree_of_checkout(paths.cache())
@@ -242,14 +240,6 @@ def _addresses(fleet: Fleet, present: dict[str, Running]) -> dict[str, str]:
     numbers = range(FIRST_ADDRESS, LAST_ADDRESS)
     free = (a for a in (f"{paths.PREFIX}.{n}" for n in numbers) if a not in used)
     return {host.name: present[host.name].address if host.name in present else next(free) for host in fleet.hosts}
-
-
-@contextlib.contextmanager
-def _locked() -> Iterator[None]:
-    """Lock: one process of this machine at a time assigns addresses."""
-    with (paths.STATE / "addresses.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def ssh_key(fleet: str) -> str:

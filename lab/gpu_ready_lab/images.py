@@ -1,19 +1,17 @@
 """Images of lab hosts: a Debian root file system, dressed, and over it the simulated kernel and the mock NVML."""
 
-import contextlib
-import fcntl
 import hashlib
 import io
 import tarfile
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import dress, engine, mirror, paths, vendors
 from .dress import Dress
-from .say import LabError, run, say, succeeds
+from .say import LabError, locked, run, say, succeeds
 
 # What a bare cloud host has, and ccache for the lab's compiler cache.
 PACKAGES = (
@@ -86,20 +84,11 @@ def tag(distribution: str) -> str:
 def ensure_all(distributions: Collection[str], proxy: str | None = None) -> dict[str, str]:
     """Return the images of several distributions; the root file systems below them are made side by side."""
     read = {name: dress.read(name) for name in sorted(distributions)}
-    with _locked():
+    with locked(paths.STATE / "images.lock"):  # names are shared
         bases = {_base_name(one): one for one in read.values()}
         with ThreadPoolExecutor(PARALLEL) as pool:
             list(pool.map(lambda one: _ensure_base(one, proxy), bases.values()))
         return {name: _ensure(one, proxy) for name, one in read.items()}
-
-
-@contextlib.contextmanager
-def _locked() -> Iterator[None]:
-    """Lock: one process of this machine at a time makes images, since names are shared."""
-    paths.STATE.mkdir(parents=True, exist_ok=True)
-    with (paths.STATE / "images.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _ensure(spec: Dress, proxy: str | None) -> str:

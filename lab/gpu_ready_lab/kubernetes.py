@@ -4,14 +4,13 @@ Debian has binary packages of kubectl only. A build takes about a quarter of an 
 change of the lab's device plugin takes two minutes.
 """
 
-import fcntl
 import hashlib
 import shutil
 import tempfile
 from pathlib import Path
 
 from . import debian_archive, engine, paths
-from .say import run, say
+from .say import locked, run, say
 
 SUITE = "bookworm"
 SOURCES = paths.DATA / "kubernetes"
@@ -40,9 +39,7 @@ def is_built() -> bool:
 
 def ensure(proxy: str | None = None) -> Path:
     """Return the directory with the programs, built unless the cache has them."""
-    _cache().mkdir(parents=True, exist_ok=True)
-    with (_cache() / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(_cache() / "lock"):
         target = directory()
         if not is_built():
             say("building Kubernetes from Debian's source package (a quarter of an hour; two minutes with Go's cache)")

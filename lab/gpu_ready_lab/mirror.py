@@ -1,8 +1,6 @@
 """The vendor mirror: stand-ins for vendors' repositories and downloads under their own paths, and what serves them."""
 
 import argparse
-import contextlib
-import fcntl
 import functools
 import hashlib
 import json
@@ -12,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +30,7 @@ from . import (
     web,
 )
 from .engine import need_packages
-from .say import LabError, alive, end, say, wait_for
+from .say import LabError, alive, end, locked, say, wait_for
 
 DECLARATIONS = declarations.DIRECTORY
 PROGRAM = "gpu_ready_lab.mirror"
@@ -118,17 +116,8 @@ def build(cache: Path, proxy_url: str | None = None, distributions: Collection[s
 
     A tree is completed in place, also while it is served: a repository is complete before its first client starts.
     """
-    with _locked(cache / "mirror" / "lock"):
+    with locked(cache / "mirror" / "lock"):
         return _build(cache, proxy_url, distributions)
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Lock out other lab commands."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def tree_of_checkout(cache: Path) -> Path:
@@ -261,7 +250,7 @@ def start(distributions: Collection[str] | None = None, by_variable: bool = Fals
     The mirror has what hosts of these distributions need (None: everything), which reach it by the vendors' names or by
     the variable gpu_ready_mirror.
     """
-    with _locked(paths.STATE / "mirror.lock"):
+    with locked(paths.STATE / "mirror.lock"):
         image, proxy_url = _ensure_running(paths.cache(), paths.STATE, distributions), paths.PROXY_URL
     fingerprint = packages.Key(paths.cache() / "mirror" / "key").fingerprint
     variables = {

@@ -1,12 +1,14 @@
-"""Progress messages, errors, and calls of programs."""
+"""Progress messages, errors, locks, and calls of programs."""
 
+import contextlib
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 _START = time.monotonic()
@@ -21,6 +23,15 @@ def say(message: str) -> None:
     """Print a line with the time since the lab command started."""
     with _LOCK:
         print(f"[{time.monotonic() - _START:6.1f} s] {message}", flush=True)
+
+
+@contextlib.contextmanager
+def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Lock a file, made if it is missing: one lab command of this machine at a time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, kind)
+        yield
 
 
 def run(

@@ -7,14 +7,13 @@ and machine id; its GPUs, with their UUIDs, are those of the state, because the 
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 from . import engine, fleet, hardware, hosts, images, inventory, mirror, paths, pci_tree
 from .fleet import Fleet, Host
 from .hosts import State
-from .say import LabError, say, succeeds
+from .say import LabError, locked, say, succeeds
 
 PRODUCT = (
     "module_utils", "library", "meta", "roles", "playbooks", "plugins", "catalog", "requirements", "site.yml",
@@ -47,7 +46,7 @@ def ensure(needed: Fleet, proxy: str | None, variables: Mapping[str, Any]) -> di
     bases = images.ensure_all({host.distribution for host in declared.values()}, proxy)
     with contextlib.ExitStack() as locks:
         for name in names:  # in one order, so that two commands cannot wait for each other
-            locks.enter_context(_locked(name))
+            locks.enter_context(locked(paths.STATE / f"state-{name}.lock"))
         found = {name: _state(name, host, bases[host.distribution], variables) for name, host in declared.items()}
         missing = [name for name in names if not _exists(found[name])]
         if missing:
@@ -55,13 +54,6 @@ def ensure(needed: Fleet, proxy: str | None, variables: Mapping[str, Any]) -> di
             for name in missing:
                 _forget_older(name)
     return {host.name: found[host.state] for host in needed.hosts if host.state is not None}
-
-
-@contextlib.contextmanager
-def _locked(name: str) -> Iterator[None]:
-    with (paths.STATE / f"state-{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 # ---- identity -------------------------------------------------------------------------------------

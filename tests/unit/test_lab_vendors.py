@@ -155,7 +155,7 @@ def test_apt_reaches_the_names_without_the_archives_proxy() -> None:
 
 def test_a_fleet_chooses_how_its_hosts_reach_the_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirror, "_ensure_running", lambda *_: Path("image"))
-    monkeypatch.setattr(mirror, "_locked", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(mirror, "locked", lambda _: contextlib.nullcontext())
     monkeypatch.setattr(mirror, "repositories", lambda: ["cuda-debian12"])
     monkeypatch.setattr(packages, "Key", lambda _: SimpleNamespace(fingerprint="F"))
     variables = {}

@@ -170,11 +170,9 @@ def _library_source(name: str) -> str:
 
 
 def _kernel_sources(version: str, licence: str, directory: str) -> dict[str, str]:
-    values = {"version": version, "license": licence}
+    values = {"version": version, "license": licence, "dkms": "nvidia", "location": "/kernel/drivers/video"}
     return {
-        f"{directory}/{path.name}": fill(path.read_text(), values)
-        for path in sorted((SOURCES / "kernel").iterdir())
-        if path.name not in ("postinst", "prerm")
+        f"{directory}/{path.name}": fill(path.read_text(), values) for path in sorted((SOURCES / "kernel").iterdir())
     }
 
 

@@ -24,10 +24,6 @@ class Turn(NamedTuple):
     began: float
     ended: float
 
-    @property
-    def seconds(self) -> float:
-        return self.ended - self.began
-
 
 Calls = dict[str, list[tuple[float, float]]]
 """By host, the intervals in which a call was at work on it."""
@@ -53,7 +49,7 @@ def stretched(turns: Sequence[Turn], sizes: Sequence[int], calls: Calls) -> dict
         if len(batch) != size or batch[0].began < end:
             raise RuntimeError(f"the turns are not in batches of {list(sizes)}: {turns}")
         end = max(turn.ended for turn in batch)
-        found[size] = median(turn.seconds / seconds_of_work(turn, calls[turn.host]) for turn in batch)
+        found[size] = median((turn.ended - turn.began) / seconds_of_work(turn, calls[turn.host]) for turn in batch)
     return found
 
 

@@ -42,7 +42,6 @@ the same machine; no test depends on them.
 
 """
 NO_RUN = "There has been no whole run yet.\n"
-SEED = 1
 
 
 class Cost(NamedTuple):
@@ -189,7 +188,7 @@ def measure_batches(small: bool) -> Iterator[Row]:
 def measure_fleet(small: bool) -> Iterator[Row]:
     """Measure runs over simulated hosts that change nothing."""
     count = 20 if small else 2000
-    (ping, site, upgrade), problems = simulate.costs_of_looks(count, SEED, simulate.SCALE)
+    (ping, site, upgrade), problems = simulate.costs_of_looks(count, simulate.SEED, simulate.SCALE)
     if problems:
         raise RuntimeError("\n".join(problems))
     how = "simulated hosts: without `ssh`"

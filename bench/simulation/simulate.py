@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ansible.release
 from simulated_hosts import FAILING, NEW, OLD, ROOT, VARIABLES, Fleet, serving
+
+from tests.hostile.processes import end_programs
 
 HERE = Path(__file__).resolve().parent
 FORKS = 50
@@ -142,16 +144,7 @@ def bench(
             try:
                 yield Bench(fleet, Path(name), forks)
             finally:
-                end_workers(Path(name, "socket"))
-
-
-def end_workers(socket: Path) -> None:
-    """Kill the workers of Ansible whose main process was killed: they would wait for it forever."""
-    mark = f"GPU_READY_SIMULATION={socket}".encode()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended meanwhile
-            if mark in (process / "environ").read_bytes().split(b"\0"):
-                os.kill(int(process.name), signal.SIGKILL)
+                end_programs(Path(name))  # workers of Ansible whose main process was killed would wait for it forever
 
 
 # ---- what must hold --------------------------------------------------------------------------------------------------
@@ -274,9 +267,9 @@ class Held(NamedTuple):
     problems: list[str]
 
 
-def rollout_with_failures(count: int, seed: int, scale: float, forks: int = FORKS) -> tuple[Held, Ran, int]:
+def rollout_with_failures(count: int, seed: int, scale: float) -> tuple[Held, Ran, int]:
     """Upgrade a fleet in which some hosts fail, within the budget."""
-    with bench(count, seed, scale, forks=forks) as one:
+    with bench(count, seed, scale) as one:
         failing = [host.name for host in one.fleet.hosts.values() if host.fault in FAILING]
         canaries = [name for name, host in one.fleet.hosts.items() if host.fault == ""][-2:]
         ran = one.run(one.upgrade(gpu_upgrade_max_failures=len(failing), gpu_upgrade_canaries=canaries))
@@ -315,10 +308,10 @@ PATIENCE = 60
 KILLS = ("kill -9 of all its processes", "kill -9 of the main process", "Ctrl-C")
 
 
-def kill_and_resume(count: int, seed: int, scale: float, kills: int, forks: int = FORKS) -> Held:
+def kill_and_resume(count: int, seed: int, scale: float, kills: int) -> Held:
     """Kill an upgrade at random moments and repeat the same command until it ends by itself."""
     dice = random.Random(seed)
-    with bench(count, seed, scale, {"install": 1 / count, "reboot": 1 / count}, forks) as one:
+    with bench(count, seed, scale, {"install": 1 / count, "reboot": 1 / count}) as one:
         fleet, problems, done = one.fleet, [], []
         command = one.upgrade(gpu_upgrade_max_failures=count)
         for number in range(kills):
@@ -383,6 +376,8 @@ PAGE = ROOT / "docs/scale.md"
 MARK, END = "<!-- simulation: bench/simulation/simulate.py writes this -->\n", "<!-- end of simulation -->"
 SCALE = 0.02
 """Of the seconds that calls take on real hosts."""
+SEED, FEW = 1, 40
+"""FEW: hosts of the scenarios after the large upgrade."""
 
 
 class Measured(NamedTuple):
@@ -448,21 +443,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2000, help="hosts of the runs that change nothing")
     parser.add_argument("--upgrade", type=int, default=250, help="hosts of the large upgrade")
-    parser.add_argument("--others", type=int, default=40, help="hosts of the other scenarios")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scale", type=float, default=SCALE, help="share of a real host's seconds")
     parser.add_argument("--record", action="store_true", help="write the tables of docs/scale.md")
     options = parser.parse_args()
-    seed, scale = options.seed, options.scale
-    few, wrong = costs_of_looks(max(options.hosts // 10, 1), seed, scale)
-    many, also_wrong = costs_of_looks(options.hosts, seed, scale)
-    held, ran, calls = rollout_with_failures(options.upgrade, seed, scale)
+    few, wrong = costs_of_looks(max(options.hosts // 10, 1), SEED, SCALE)
+    many, also_wrong = costs_of_looks(options.hosts, SEED, SCALE)
+    held, ran, calls = rollout_with_failures(options.upgrade, SEED, SCALE)
     rows = [*few, *many, Measured("`upgrade_drivers.yml`", options.upgrade, calls, ran)]
     scenarios = [
         held,
-        rollout_beyond_budget(options.others, seed, scale),
-        kill_and_resume(options.others, seed, scale, 6),
-        two_controllers(options.others, seed, scale),
+        rollout_beyond_budget(FEW, SEED, SCALE),
+        kill_and_resume(FEW, SEED, SCALE, 6),
+        two_controllers(FEW, SEED, SCALE),
     ]
     text = tables(rows, scenarios)
     problems = wrong + also_wrong + [f"{one.scenario}: {problem}" for one in scenarios for problem in one.problems]

@@ -200,11 +200,6 @@ class Fleet:
         factor = 0.5 + int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") / 2**32
         return SECONDS.get(what, 0.5) * factor * self.scale
 
-    def heal(self) -> None:
-        """Repair all hosts."""
-        for host in self.hosts.values():
-            host.fault, host.silent = "", False
-
     def open_turn(self, name: str) -> Turn | None:
         """Return the turn of a host that has not ended."""
         return next((turn for turn in reversed(self.turns) if turn.host == name and turn.ended is None), None)

@@ -1,7 +1,6 @@
 """The simulated hosts of bench/simulation: what their checks find, how calls are read, and the tables of a run."""
 
 import importlib.util
-import os
 import signal
 import subprocess
 import sys
@@ -125,8 +124,8 @@ def test_the_page_has_a_place_for_the_tables() -> None:
 @pytest.mark.host_io
 def test_workers_whose_main_process_was_killed_are_ended_with_their_fleet() -> None:
     with simulation.bench(1, 1, 0.0, {}) as one:
-        mark = {"GPU_READY_SIMULATION": str(one.directory / "socket")}
-        left = subprocess.Popen(["sleep", "600"], env=os.environ | mark)
+        left = subprocess.Popen(["tail", "-f", one.directory / "inventory"], stdout=subprocess.PIPE)
+        assert left.stdout and left.stdout.read(1)  # it has been started
         other = subprocess.Popen(["sleep", "600"])
     try:
         assert left.wait(60) == -signal.SIGKILL and other.poll() is None

@@ -202,18 +202,10 @@ def states() -> dict[str, Host]:
 Reader = Callable[[_Where, Any], Any]
 
 
-def _flag(where: _Where, value: object) -> bool:
-    return where.flag(value)
-
-
 def _texts(where: _Where, value: object, choices: tuple[str, ...] | None = None) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise where.error(f"expected a list of names, found {value!r}")
     return tuple((where / index).text(entry, choices) for index, entry in enumerate(value))
-
-
-def _scripts(known: Callable[[], Mapping[str, str]]) -> Reader:
-    return lambda where, value: _texts(where, value, tuple(known()))
 
 
 def _python(where: _Where, value: object) -> str:
@@ -236,14 +228,14 @@ READERS: dict[str, Reader] = {
     "prebuilt": _texts,
     "kernels": _texts,
     "python": _python,
-    "nouveau": _flag,
-    "secure_boot": _flag,
+    "nouveau": _Where.flag,
+    "secure_boot": _Where.flag,
     "preinstalled": _texts,
-    "past": _scripts(pasts.described),
-    "work": _scripts(work.described),
-    "vars": lambda where, value: where.mapping(value),
+    "past": lambda where, value: _texts(where, value, tuple(pasts.described())),
+    "work": lambda where, value: _texts(where, value, tuple(work.described())),
+    "vars": _Where.mapping,
     "expect": _expectations,
-    "extra": _flag,
+    "extra": _Where.flag,
 }
 OF_STATES = ("work", "vars", "expect", "extra")
 """Keys of a host that starts from a state, besides its GPUs."""

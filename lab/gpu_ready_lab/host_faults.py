@@ -4,12 +4,9 @@ The first line of each describes the fault and its arguments. If the fault is a 
 it too.
 """
 
-import tempfile
-from pathlib import Path
-
 from . import engine, images, paths
 from .hosts import Running
-from .say import LabError, run
+from .say import LabError
 
 SCRIPTS = paths.DATA / "faults"
 LIMIT = 600.0
@@ -45,12 +42,5 @@ def _in_host(running: Running, name: str, *words: str) -> None:
 
 def _lay_clock(running: Running) -> None:
     """Copy the library that moves the time of day: it is small enough for every C library."""
-    with tempfile.TemporaryDirectory() as directory:
-        made = Path(directory, "clock.so")
-        run(
-            ["/usr/bin/gcc", "-shared", "-fPIC", "-O2", "-o", str(made), str(SCRIPTS / "clock.c")],
-            limit=60,
-            what="compile the wrong clock",
-        )
-        laid = images.pack({CLOCK: (made.read_bytes(), 0o755)})
+    laid = images.compiled(SCRIPTS / "clock.c", CLOCK, "-shared", "-fPIC")
     engine.docker("cp", "-", f"{running.container}:/", stdin=laid, what="copy the wrong clock")

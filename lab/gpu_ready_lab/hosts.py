@@ -375,8 +375,7 @@ def kill(running: Running) -> None:
 def power_on(running: Running) -> None:
     """Start a host that is off, and wait until it is up."""
     if running.kind == "vm":
-        vms.start(running.fleet, running.host)
-        vms.wait_booted(running.fleet, running.host)
+        vms.switch_on(running.fleet, running.host)
         return
     engine.docker("start", running.container, limit=360, what=f"start {running.host}")
     wait_booted(running.container, running.host)

@@ -278,6 +278,14 @@ def _dress_files(spec: Dress, fetched: dict[str, bytes]) -> dict[str, tuple[byte
     return content
 
 
+def compiled(source: Path, place: str, *flags: str) -> bytes:
+    """Return a tar with what one source file is compiled to, at a place."""
+    with tempfile.TemporaryDirectory() as directory:
+        made = Path(directory, "made")
+        run(["/usr/bin/gcc", *flags, "-O2", "-o", str(made), str(source)], limit=60, what=f"compile {source.name}")
+        return pack({place: (made.read_bytes(), 0o755)})
+
+
 def pack(files: dict[str, tuple[bytes | str, int]], links: dict[str, str] | None = None) -> bytes:
     """Return a tar of files (content, mode), owned by root; text content is written as UTF-8."""
     out = io.BytesIO()

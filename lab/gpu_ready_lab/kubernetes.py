@@ -37,13 +37,13 @@ def is_built() -> bool:
     return directory().is_dir()
 
 
-def ensure(proxy: str | None = None) -> Path:
+def ensure() -> Path:
     """Return the directory with the programs, built unless the cache has them."""
     with locked(_cache() / "lock"):
         target = directory()
         if not is_built():
             say("building Kubernetes from Debian's source package (a quarter of an hour; two minutes with Go's cache)")
-            _build(target, proxy)
+            _build(target)
             say(f"built {', '.join(PROGRAMS)}: {target}")
         return target
 
@@ -52,19 +52,18 @@ def _cache() -> Path:
     return paths.cache() / "kubernetes"
 
 
-def _build(target: Path, proxy: str | None) -> None:
+def _build(target: Path) -> None:
     engine.need_packages(NEEDS, "the build of Kubernetes")
     go_cache = _cache() / "go-build"
     go_cache.mkdir(exist_ok=True)
     archive = debian_archive.mirror()
-    options = [f'--aptopt=Acquire::http::Proxy "{proxy}"'] if proxy else []
     with tempfile.TemporaryDirectory(dir=_cache()) as name:
         out = Path(name, "out")
         out.mkdir()
         hook = f'{SOURCES / "build"} "$1" {SOURCES} {go_cache} {out}'
         run(
             [
-                "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", *options,
+                "/usr/bin/mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}",
                 f"--customize-hook={hook}", SUITE, str(Path(name, "root")),
                 f"deb {archive} {SUITE} main", f"deb-src {archive} {SUITE} main",
             ],

@@ -3,13 +3,10 @@
 The first line of each script describes the work. It ends with its host: a boot starts none.
 """
 
-import tempfile
 from collections.abc import Collection
 from functools import cache
-from pathlib import Path
 
 from . import engine, images, paths
-from .say import run
 
 SCRIPTS = paths.REPO / "lab/work"
 FUNCTIONS = SCRIPTS / "_functions.sh"
@@ -38,13 +35,5 @@ def start(container: str, host: str, names: Collection[str]) -> None:
 
 def copy_program(container: str, host: str) -> None:
     """Give a host DIRECTORY with the program that keeps files open in containers."""
-    engine.docker("cp", "-", f"{container}:/", stdin=_root(), what=f"copy the containers' program to {host}")
-
-
-def _root() -> bytes:
-    """The file system of the work's containers: one program, without libraries."""
-    with tempfile.TemporaryDirectory() as directory:
-        made = Path(directory, "hold")
-        argv = ["/usr/bin/gcc", "-static", "-O2", "-s", "-o", str(made), str(SCRIPTS / "hold.c")]
-        run(argv, limit=60, what="compile the program of the work's containers")
-        return images.pack({f"{DIRECTORY}/hold": (made.read_bytes(), 0o755)})
+    program = images.compiled(SCRIPTS / "hold.c", f"{DIRECTORY}/hold", "-static", "-s")
+    engine.docker("cp", "-", f"{container}:/", stdin=program, what=f"copy the containers' program to {host}")

@@ -102,7 +102,6 @@ def plain_answers() -> Answers:
             "mode": "0600",
             "state": "file",
         },
-        "slurp": {"changed": False, "content": "", "encoding": "base64", "source": "/var/lib/gpu-ready/x"},
         "uri": {"changed": False, "status": 200, "msg": "OK", "json": {"Runtimes": {"nvidia": {}}}, "url": "http://x"},
         "command": {"changed": True, "rc": 0, "stdout": "ok", "stderr": "", "cmd": ["x"], "start": "", "end": ""},
         **dict.fromkeys(("gpu_service", "gpu_packages", "gpu_repository", "gpu_files"), {"changed": True}),

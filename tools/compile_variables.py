@@ -61,10 +61,11 @@ def flow(value: Any) -> str:
     return str(value)
 
 
-def wrap(text: str, indent: str, width: int = WIDTH) -> list[str]:
-    """Break a text into lines with an indentation; words and names with hyphens are kept."""
+def wrap(text: str, indent: str, width: int = WIDTH, more: str = "") -> list[str]:
+    """Break a text into lines, indented, from the second on by ``more`` too; words and names with hyphens are kept."""
+    others = indent + more
     return textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text, width, initial_indent=indent, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -104,14 +105,7 @@ def role_defaults(variables: list[Declaration]) -> str:
         lines = wrap(plain_text(variable.description), "# ")
         for choice, meaning in variable.choices.items():
             if meaning:
-                lines += textwrap.wrap(
-                    plain_text(f"{choice}: {meaning}"),
-                    WIDTH,
-                    initial_indent="#   ",
-                    subsequent_indent="#     ",
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                )
+                lines += wrap(plain_text(f"{choice}: {meaning}"), "#   ", more="  ")
         if variable.example is not None:
             lines.append(f"# Example: {flow(variable.example)}")
         parts.append("\n".join([*lines, f"{variable.name}: {flow(variable.default)}"]) + "\n")

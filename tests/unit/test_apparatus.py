@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 APPARATUS = ("lab", "bench", "tools", "tests/hostile", "docs/dev/campaign.md", "docs/dev/benchmarks.md")
 """Simulated hosts, measurements, tools, hostile answers, and the pages that runs write."""
-LIMIT = 20_010
+LIMIT = 20_000
 """Lines of all of it. Lower it with every cut; 20,000 is the aim."""
 ROW = re.compile(r"\| (`[^|]+`) \| ([^|]+) \| ([^|]+) \|")
 

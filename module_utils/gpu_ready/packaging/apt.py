@@ -381,9 +381,9 @@ class Apt(Manager):
                 self.run_change(what, argv)
         except FailedChange as error:
             build = error.build
-            there = bool(build.path and self.host.exists(build.path))
+            there = bool(build.path and self.host.read(build.path) is not None)
             outcome = self.undo(before, simulation, requested)
-            if there and not self.host.exists(str(build.path)):  # it was removed with its package
+            if there and self.host.read(str(build.path)) is None:  # it was removed with its package
                 kept = os.path.join(os.path.dirname(self.store), MAKE_LOG)
                 files.write_atomic(kept, build.text.encode("utf-8"))
                 build = build._replace(path=kept)

@@ -49,11 +49,7 @@ path:
 
 import gc
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
 gc.disable()  # the process ends before there is much to collect
-compile_once()
-
 from ..module_utils.gpu_ready.base import records, secret_values
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.base.recording import RecordingHost

@@ -97,10 +97,6 @@ releases:
   sample: {"12.9": "12.9.1"}
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.cuda import CudaRunfileAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile

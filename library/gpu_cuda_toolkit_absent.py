@@ -48,10 +48,6 @@ removed:
   sample: [CUDA 12.4, /usr/local/cuda-12.4]
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.cuda import CudaToolkitAbsentAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.cuda import runfile as cuda_runfile

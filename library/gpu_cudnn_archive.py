@@ -120,10 +120,6 @@ removed:
   sample: []
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.cuda import CudnnArchiveAnswer
 from ..module_utils.gpu_ready.base import manifest_notes
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module

@@ -36,10 +36,6 @@ modules:
   type: list
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.driver import DkmsAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver import dkms

@@ -110,10 +110,6 @@ removed:
   sample: []
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.driver import DriverRunfileAnswer
 from ..module_utils.gpu_ready.base import manifest
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module

@@ -83,10 +83,6 @@ services:
   type: list
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.driver import KernelModuleAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.live_reload import ModuleRequest, change_modules

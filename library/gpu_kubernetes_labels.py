@@ -48,10 +48,6 @@ gpus:
   elements: str
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.cluster import KubernetesLabelsAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.verify import node_labels

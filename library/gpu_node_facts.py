@@ -54,11 +54,7 @@ ansible_facts:
 
 import gc
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
 gc.disable()  # the process ends before there is much to collect
-compile_once()
-
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.facts.collected import CollectedFacts, collect_answer
 

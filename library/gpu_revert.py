@@ -62,10 +62,6 @@ paths:
   sample: [/etc/cdi/gpu-ready.json]
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.packages import RevertAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.lifecycle import revert

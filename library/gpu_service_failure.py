@@ -59,10 +59,6 @@ msg:
   sample: "the service docker does not run: docker's daemon.json is not valid (...): repair what it names; ..."
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.system import ServiceFailureAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.module import run_module

@@ -88,10 +88,6 @@ held_by:
   type: str
 """
 
-from ..module_utils.gpu_ready.base.zip_import import compile_once
-
-compile_once()
-
 from ..module_utils.gpu_ready.answers.packages import UninstallAnswer
 from ..module_utils.gpu_ready.base import errors, lease, manifest
 from ..module_utils.gpu_ready.base.action_plugins import missing_plugin

@@ -4,7 +4,6 @@ import argparse
 import ast
 import base64
 import re
-import zipfile
 from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
@@ -87,12 +86,6 @@ def build_wrapper(module: str, collections: Path = COLLECTIONS, path: Path | Non
     script: bytes = built.b_module_data if hasattr(built, "b_module_data") else built[0]
     encoded = max(re.findall(rb"[A-Za-z0-9+/=]{1000,}", script), key=len)
     return Wrapper(len(script), base64.b64decode(encoded))
-
-
-def entry(archive: Path, module: str) -> str:
-    """Dotted name of the module in an archive."""
-    name = next(name for name in zipfile.ZipFile(archive).namelist() if name.endswith(f"/{module}.py"))
-    return name[: -len(".py")].replace("/", ".")
 
 
 def main() -> None:

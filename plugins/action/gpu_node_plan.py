@@ -24,15 +24,14 @@ from ..plugin_utils import answers
 from ..plugin_utils.answer_bounds import WrongAnswer, fields_of
 from ..plugin_utils.control_node import plain
 
-# The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host: also what the
-# planner imports only for hosts with one of the package managers.
+# The lookup of each play's hosts imports this file, once, before Ansible starts a process for each host.
 from ..plugin_utils.gpu_ready.answers.plan import NodePlanAnswer
 from ..plugin_utils.gpu_ready.catalog import model as catalog
 from ..plugin_utils.gpu_ready.completion import form
 from ..plugin_utils.gpu_ready.completion.complete import complete
 from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.plan import answer as decide
-from ..plugin_utils.gpu_ready.plan import apt_repository, dnf_repository, parts  # noqa: F401
+from ..plugin_utils.gpu_ready.plan import parts
 from ..plugin_utils.gpu_ready.settings import options
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings
 from ..plugin_utils.process_limits import PLANNING

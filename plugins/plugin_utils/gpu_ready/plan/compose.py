@@ -15,6 +15,7 @@ from ....module_utils.gpu_ready.verify.expectation import DriverTarget, VerifyEx
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, verification
+from .apt_repository import contradiction_refusals
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
 from .cuda import cudnn
@@ -119,8 +120,6 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     warnings += [warning for decision in decisions for warning in decision.warnings]
     contradictions: list[Refusal] = []
     if facts.apt.sources:
-        from .apt_repository import contradiction_refusals
-
         contradictions = contradiction_refusals(facts)
     if planned:
         refusals += contradictions

@@ -6,6 +6,7 @@ from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog import model as catalog
 from ..catalog.model import Distribution
 from ..catalog.settings import Settings
+from . import apt_repository, dnf_repository
 from .model import Notice, PinRequest, Refusal, RepositoryRequest, ServingEntry
 
 KEYRINGS = "/etc/apt/keyrings"
@@ -72,10 +73,7 @@ def parameters(identity: str, settings: Settings, behind_distribution: bool = Fa
 
 def find_entry(facts: Facts, repository: RepositoryRequest) -> ServingEntry | None:
     """Return the enabled entry of the host that serves a repository, others' first; None where there is none."""
-    if repository.kind == "rpm":
-        from .dnf_repository import find_entries
-    else:
-        from .apt_repository import find_entries
+    find_entries = dnf_repository.find_entries if repository.kind == "rpm" else apt_repository.find_entries
     return min(find_entries(facts, repository), key=lambda entry: entry.path == repository.list, default=None)
 
 
@@ -89,9 +87,7 @@ def has_pin(facts: Facts, repository: RepositoryRequest) -> bool:
     """Return whether the host has the pin of a repository; True where it needs none."""
     if repository.pin is None:
         return True
-    from .apt_repository import is_pinned
-
-    return is_pinned(facts.apt, repository.pin)
+    return apt_repository.is_pinned(facts.apt, repository.pin)
 
 
 def unverified_notice(data: Distribution, what: str, package: str) -> Notice:
@@ -166,9 +162,7 @@ def outranking_warnings(facts: Facts, settings: Settings, source: str | None) ->
     nvidia = parameters(entry["repository"], settings, behind_distribution=True)
     if nvidia.pin is None or not find_entry(facts, nvidia):
         return []
-    from .apt_repository import find_earlier_pin
-
-    pin = find_earlier_pin(facts.apt, nvidia.pin)
+    pin = apt_repository.find_earlier_pin(facts.apt, nvidia.pin)
     if pin is None or pin.priority <= DEFAULT_PRIORITY:
         return []
     return [

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import CONTAINERD_RESTART
-from .....module_utils.gpu_ready.containers.containerd import config
+from .....module_utils.gpu_ready.containers.containerd import config, edits
 from .....module_utils.gpu_ready.facts.model import ContainerdFacts
 from ...catalog.settings import Settings
 from ..model import FileDiff, Refusal, Step
@@ -24,8 +24,6 @@ def plan_containerd(engine: ContainerdFacts, settings: Settings, mode: str) -> C
     refusals = impossible(engine, mode, default)
     if refusals:
         return ContainerdDecision(None, refusals)
-    from .....module_utils.gpu_ready.containers.containerd import edits
-
     try:
         change = edits.plan_edits(engine.version, engine.files, mode, default, engine.record)
     except config.ConfigError as error:
@@ -47,8 +45,6 @@ def revert(engine: ContainerdFacts) -> ContainerdDecision:
     ours = bool(engine.record) or config.DROP_IN in [file.path for file in engine.files]
     if not ours and not engine.pending:
         return ContainerdDecision(None, [])
-    from .....module_utils.gpu_ready.containers.containerd import edits
-
     try:
         change = edits.plan_removal(engine.files, engine.before, engine.after, engine.record)
     except config.ConfigError as error:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .....module_utils.gpu_ready.containers import crio
+from .....module_utils.gpu_ready.containers import crio, crio_edits
 from .....module_utils.gpu_ready.containers.containerd import config
 from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog.settings import Settings
@@ -28,8 +28,6 @@ def plan_crio(facts: Facts, settings: Settings, used: bool) -> CrioDecision:
     before = next((file.text for file in engine.files if file.path == crio.DROP_IN), None)
     after = None
     if used:
-        from .....module_utils.gpu_ready.containers import crio_edits
-
         mode, default = settings.nvidia_container_runtime_mode, settings.nvidia_container_runtime_default
         try:
             after = crio_edits.drop_in_text(engine.files, mode, default)

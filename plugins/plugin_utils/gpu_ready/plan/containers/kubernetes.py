@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import KUBERNETES_RESTART, NONE
 from .....module_utils.gpu_ready.containers import names
+from .....module_utils.gpu_ready.containers.containerd import config, edits, toml
 from .....module_utils.gpu_ready.facts.model import Facts, KubernetesFacts
 from ...catalog.settings import Settings
 from ..model import Notice, Refusal, Step
@@ -75,8 +76,6 @@ def plan_kubernetes(facts: Facts, settings: Settings, name: str) -> KubernetesDe
         message = "%s is not installed, and nvidia_container_runtime_engines names it" % name
         remedy = "install it, or remove %s from nvidia_container_runtime_engines" % name
         return KubernetesDecision([], [Refusal("kubernetes_missing", message, remedy)])
-    from .....module_utils.gpu_ready.containers.containerd import config, edits, toml
-
     try:
         newer = bool(kubelet.files[0].text) and edits.file_format(kubelet.files[0]) >= FORMAT_WITH_CDI
         table = edits.effective_table(edits.FIRST_MERGE if newer else edits.FIRST_CDI, kubelet.files)

@@ -9,7 +9,7 @@ from ...catalog.settings import Settings
 from ..driver.model import RemovePackagesParams
 from ..model import Choices, CudnnChoice, Decision, Notice, Refusal, Step
 from ..repository import mirrored
-from . import cudnn_fit
+from . import cudnn_fit, cudnn_packages
 from .cudnn_fit import CudnnTarget, Finding
 from .model import CudnnArchiveParams, CudnnOfToolkit, CudnnRemovalParams, NvidiaArchive, OwnArchive
 
@@ -35,8 +35,6 @@ def plan_cudnn(facts: Facts, settings: Settings, choices: Choices) -> Decision[C
     if refusals:
         return Decision(None, [], refusals)
     if source == "package":
-        from . import cudnn_packages
-
         return cudnn_packages.plan_cudnn_packages(facts, settings, choices, targets)
     return _decide_archives(facts, settings, targets)
 

@@ -15,6 +15,8 @@ from . import steps as driver_steps
 from .adopt import MODULES, adopt_driver, exact_packages
 from .boot_module import blocked_refusals
 from .candidates import Candidate, DriverRequest
+from .install_refusals import install_refusals
+from .no_candidate import explain_no_candidate
 
 
 def plan_driver(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
@@ -34,8 +36,6 @@ def plan_driver(facts: Facts, settings: Settings, choices: Choices) -> Decision[
         return complete(facts, settings, request, adopted, None, data, warnings)
     found = candidates.find_candidates(facts, request, gpus, data)
     if not found:
-        from .no_candidate import explain_no_candidate
-
         possible = candidates.pairs_of_host(gpus, request)
         return Decision(None, [], explain_no_candidate(facts, settings, request, gpus, data, possible), warnings)
     driver = choose(facts, settings, request, data, found[0])
@@ -53,8 +53,6 @@ def complete(
 ) -> Decision[DriverChoice]:
     refusals: list[Refusal] = []
     if not driver.satisfied:
-        from .install_refusals import install_refusals
-
         refusals = install_refusals(facts, settings, driver, picked, data)
     managed = driver_refusals.managed_host(facts.base.managed_by)
     if managed and not refusals and parameters.parameter_steps(facts, settings, data):

@@ -6,6 +6,7 @@ that no update moves it. For a driver that is to be installed, its source is add
 
 from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts
+from .....module_utils.gpu_ready.packaging import yum_repos
 from ...catalog import driver_sources
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
@@ -35,8 +36,6 @@ def has_source(facts: Facts, settings: Settings, driver: DriverChoice, data: Dis
         return True
     if not facts.yum.sources:
         return False
-    from .....module_utils.gpu_ready.packaging import yum_repos
-
     release = facts.base.os.version_id or ""
     sections = [one for path, text in facts.yum.sources.items() for one in yum_repos.read_sections(path, text, release)]
     return any(one.enabled and facts.driver.repository in (one.name, *one.urls) for one in sections)

@@ -12,6 +12,8 @@ from ...catalog.driver_sources import DKMS, PROFILES, RUNFILE, DriverSource
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from .. import repository
+from ..apt_repository import components_missing
+from ..dnf_repository import sections_to_enable
 from ..model import DriverChoice, FileDiff, PackageTarget, RepositoryParams, RepositoryRequest, Step
 from . import parameters
 from .model import (
@@ -79,8 +81,6 @@ def headers_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: 
     third = build_repositories(facts, settings, driver, data)
     sections: list[str] = []
     if data.get("build_enable"):
-        from ..dnf_repository import sections_to_enable
-
         sections = sections_to_enable(facts, data["build_enable"])
     found = []
     if third or sections:
@@ -195,8 +195,6 @@ def repository_steps(
     """Return the step that adds the source of the driver packages; ``added``: repositories that earlier steps add."""
     components = driver_sources.source_entry(data, driver.source, driver.kind or DKMS).get("components") or []
     if components:
-        from ..apt_repository import components_missing
-
         components = components if components_missing(facts, components, data.get("codename") or "") else []
     third = repository.missing_repositories(facts, driver_repositories(settings, driver, data))
     third = [one for one in third if one.id not in added]

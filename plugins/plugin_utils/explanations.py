@@ -31,7 +31,10 @@ def explain_answer(answer: Any) -> Any:
         if left < 0:
             raise WrongAnswer(f"it has more than {MOST} failures to explain")
         try:
-            return explain_failure(records.from_json(FailureEvidence, json.loads(match[1])))
+            evidence = records.from_json(FailureEvidence, json.loads(match[1]))
+            # What failed while the failure was undone has evidence of its own.
+            outcome, unknown = (EVIDENCE.sub(explain, text) for text in (evidence.outcome, evidence.unknown))
+            return explain_failure(evidence._replace(outcome=outcome, unknown=unknown))
         except (ValueError, KeyError, records.RecordError) as error:
             raise WrongAnswer(f"its evidence is none: {error}") from None
 

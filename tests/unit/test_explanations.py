@@ -66,6 +66,17 @@ def test_words_and_outcome_are_in_the_message() -> None:
     )
 
 
+def test_what_failed_while_a_failure_was_undone_is_explained_too() -> None:
+    undone = explained_later(FailureEvidence([log(FULL_DISK)]))
+    shown = explained(log(COMPILER), outcome=f". The package stays ({undone})")
+    assert MARK not in shown and shown.startswith(f"before {BUILD}") and f". The package stays ({DISK}" in shown
+    deep = explained_later(FailureEvidence([log(FULL_DISK)]))
+    for _ in range(explanations.MOST):
+        deep = explained_later(FailureEvidence([log(COMPILER)], outcome=deep))
+    with pytest.raises(WrongAnswer, match="more than"):
+        explain_answer(deep)
+
+
 def test_every_text_of_an_answer_is_explained() -> None:
     given = {"msg": explained_later(FailureEvidence([log(FULL_DISK)])), "rc": 1, "more": [{"a": "b"}]}
     given["more"] = [{"text": given["msg"]}]

@@ -267,3 +267,15 @@ def test_a_process_that_takes_more_processor_time_than_allowed_is_stopped() -> N
         while True:
             pass
     assert plan_action.ActionModule.seconds == plan_action.SECONDS
+
+
+def test_limits_within_others_end_and_the_others_stay() -> None:
+    """A module has no limit of its own, and what explains its answer has one."""
+    with process_limits(), pytest.raises(LimitExceeded, match="more than 0 seconds"), process_limits(seconds=0.2):
+        while True:
+            pass
+    with pytest.raises(LimitExceeded, match="more than 1 seconds"), process_limits(seconds=1.0):
+        with process_limits(seconds=600):
+            sum(range(1000))
+        while True:
+            pass

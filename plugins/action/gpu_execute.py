@@ -135,7 +135,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         try:
             part = steps.execute(name, todo, modules, begin)
             result = {**part.verified, "steps": steps.steps_of(name, todo)}
-            result |= {"reboot_required": part.reboot_required, "held_by": part.held_by}
+            result |= {"reboot_required": part.reboot_required, "reboot_refused": part.reboot_refused}
         except StepFailed as error:
             result = error.result
         result |= {"changed": bool(modules.changed_steps), "changed_steps": modules.changed_steps}

@@ -44,7 +44,7 @@ ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgr
 MODULES = sorted({path.stem for path in (ROOT / "library").glob("*.py")} - ON_THE_CONTROL_NODE)
 PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
 OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "diff", "unreachable", "skipped", "results", "attempts"}
-EXECUTED = {"step", "reboot_required", "held_by"}
+EXECUTED = {"step", "reboot_required", "reboot_refused"}
 """What gpu_execute itself adds to its result; the rest of it is the answer of a step that is a verification."""
 METHODS = {"items", "values", "keys", "get"}
 

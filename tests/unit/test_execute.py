@@ -198,6 +198,48 @@ def test_a_service_waits_for_the_reboot_that_the_new_module_needs(answer: dict[s
     assert (part.reboot_required, part.held_by) == (bool(answer), answer.get("held_by", ""))
 
 
+PROCESS, CONSOLE = "process 7 (python3)", "an unknown user of the module nvidia"
+NO: dict[str, Any] = {}
+REBOOT, WORK = {"gpu_ready_reboot_ok": True}, {"gpu_ready_disrupt": ["reboot"]}
+DRAINED: dict[str, Any] = {"gpu_upgrade_drained": []}
+
+
+@pytest.mark.parametrize(
+    ("held_by", "given", "refused"),
+    [
+        ("", NO, "A reboot is required: the loaded"),
+        (CONSOLE, NO, f"in use; held by {CONSOLE}. Set gpu_ready_reboot_ok=true"),
+        (PROCESS, WORK | DRAINED, f"in use; held by {PROCESS}. Set gpu_ready_reboot_ok=true"),
+        ("", {"gpu_ready_reboot_ok": "no"}, "A reboot is required"),
+        ("", REBOOT, ""),
+        ("", {"gpu_ready_reboot_ok": "yes"}, ""),
+        (CONSOLE, REBOOT, ""),
+        (PROCESS, REBOOT, f"which stops {PROCESS}: it took a GPU after the plan"),
+        (PROCESS, REBOOT | {"gpu_ready_disrupt": ["docker_restart"]}, f"which stops {PROCESS}"),
+        (PROCESS, REBOOT | WORK, ""),
+        (PROCESS, REBOOT | DRAINED, ""),
+    ],
+)
+def test_a_host_is_rebooted_with_permission_and_not_under_new_work(
+    held_by: str, given: dict[str, Any], refused: str
+) -> None:
+    class Module(Recorded):
+        def run(self, *arguments: Any) -> dict[str, Any]:
+            return {**super().run(*arguments), "reboot_required": True, "held_by": held_by}
+
+    reload = {**MORE["nvidia_driver.activate"][1], "why": ""}
+    part = execute(Module({**SETTINGS, **given}), nvidia_driver__activate=reload)
+    assert part.reboot_required and bool(part.reboot_refused) is bool(refused) and refused in part.reboot_refused
+
+
+def test_a_reboot_that_the_plan_knows_has_its_reason() -> None:
+    reboot = {**MORE["nvidia_driver.activate"][1], "action": "reboot", "why": "nouveau has the GPU"}
+    part = execute(Recorded(SETTINGS), nvidia_driver__activate=reboot)
+    assert part.reboot_refused.startswith("A reboot is required: nouveau has the GPU. Set gpu_ready_reboot_ok=true")
+    loaded = execute(Recorded(SETTINGS), nvidia_driver__activate={**reboot, "action": "load"})
+    assert not loaded.reboot_required and loaded.reboot_refused == ""
+
+
 STEP = {"expect": {"engines": {"names": ["docker", "containerd", "none"]}}, "digest": "d"}
 
 

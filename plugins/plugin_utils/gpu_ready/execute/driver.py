@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from .copies import copy_files
 from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, Step, given
+from .reboot import Permissions, refuse_reboot
 
 INSTALLER = f"{DIRECTORY}/installer.run"
 
@@ -101,6 +104,14 @@ def activate(step: Parameters, part: Execution) -> None:
         answer = part.run("gpu_kernel_module", arguments)
         part.reboot_required = bool(answer.get("reboot_required"))
         part.held_by = answer.get("held_by") or ""
+    if part.reboot_required:
+        setting = part.modules.setting
+        permitted = Permissions(
+            boolean(setting("gpu_ready_reboot_ok") or False, strict=False),
+            "reboot" in (setting("gpu_ready_disrupt") or []),
+            setting("gpu_upgrade_drained") is not None,
+        )
+        part.reboot_refused = refuse_reboot(step.get("why") or "", part.held_by, permitted)
 
 
 def umad(step: Parameters, part: Execution) -> None:

@@ -59,6 +59,8 @@ class Execution:
         self.reboot_required = False
         self.held_by = ""
         """What uses a GPU, so that the loaded module of the driver cannot be replaced."""
+        self.reboot_refused = ""
+        """Why a reboot that is required is not made."""
         self.verified: Answer = {}
         """The answer of the verification."""
 

@@ -1,0 +1,38 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""Whether a host is rebooted for its new driver."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+IN_USE = "the loaded driver module cannot be replaced while it is in use"
+
+
+class Permissions(NamedTuple):
+    """What permits a reboot: gpu_ready_reboot_ok, gpu_ready_disrupt with "reboot", and that the host is drained."""
+
+    reboot: bool
+    work: bool
+    drained: bool
+
+
+def refuse_reboot(why: str, held_by: str, permitted: Permissions) -> str:
+    """Return why a host that needs a reboot is not rebooted, "" for one that is.
+
+    ``held_by``: what uses a GPU. The plan saw an idle one: who took it since then has no reason to expect a reboot. An
+    upgrade has drained its host.
+    """
+    if not permitted.reboot:
+        holder = f"; held by {held_by}" if held_by else ""
+        return (
+            f"A reboot is required: {why or IN_USE}{holder}. Set gpu_ready_reboot_ok=true to let this playbook reboot"
+            " the host, or reboot it yourself and run the same command again."
+        )
+    if held_by.startswith("process ") and not (permitted.work or permitted.drained):
+        return (
+            f"The new driver is installed, and the host would reboot, which stops {held_by}: it took a GPU after the"
+            " plan. Let it end or stop it, then run the same command again, or permit the reboot with"
+            " gpu_ready_disrupt: [reboot]."
+        )
+    return ""

@@ -21,6 +21,7 @@ from plugins.module_utils.gpu_ready.cuda.toolkit import installed_release
 from plugins.module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from plugins.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource
 from plugins.module_utils.gpu_ready.driver.runfile.spec import RunfileError
+from tests.unit.explained import raises_explained
 from tests.unit.recorded import RecordedHost
 
 pytestmark = pytest.mark.host_io
@@ -198,7 +199,7 @@ def test_a_wrong_checksum_and_a_mirrors_error_page_change_nothing(node: Node) ->
 )
 def test_a_failed_installer_is_reported_with_its_cause_and_leaves_no_record(node: Node, fails: str, words: str) -> None:
     spec = node.installer(before=fails.replace("@directory@", str(node.directory)))
-    with pytest.raises(RunfileError, match=words) as text:
+    with raises_explained(RunfileError, match=words) as text:
         node.install(spec)
     assert "installer.log" in str(text.value)
     assert (node.recorded(), node.record()) == ({}, None)

@@ -11,7 +11,7 @@ toolkit is chosen elsewhere, so the link is restored.
 import contextlib
 import os
 import shutil
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from ..base import files, manifest, manifest_notes
 from ..base.host import Host
@@ -26,6 +26,8 @@ from .cudnn import install as cudnn_install
 
 LOG = "/var/log/cuda-installer.log"
 UNINSTALL_LOG = "/var/log/cuda-uninstaller.log"
+KIND = "cuda-installer"
+"""Of these logs, for their explanation."""
 UNPACKED = 2
 """Space for the unpacked files, in multiples of the installer's size."""
 INSTALLED = 2
@@ -34,37 +36,6 @@ REMOVAL_LIMIT = 1800.0
 LINKER_LIMIT = 300.0
 SECTION = "cuda_runfile"
 """The manifest's section of toolkits installed by gpu-ready."""
-
-CAUSES: List[Tuple[str, str, str]] = [
-    (
-        r"error while loading shared libraries: \S+",
-        "the installer needs a library that is missing on this host",
-        "install it (libxml2, for instance), then run again",
-    ),
-    (
-        r"No space left on device|[Nn]ot enough (?:disk )?space|Disk space check has failed",
-        "a disk is full",
-        "free disk space in /usr/local and /var/lib/gpu-ready",
-    ),
-    (
-        r"cuda-installer: Permission denied|Permission denied.*cuda-installer",
-        "the temporary directory is mounted noexec",
-        "mount /var/lib/gpu-ready or /root without noexec",
-    ),
-    (
-        r"Failed to verify gcc version|unsupported compiler version",
-        "the installer does not support this host's compiler",
-        "choose a newer toolkit, or install a gcc that it supports",
-    ),
-    (r"[Ee]rror in check ?sums|Error in MD5", "the archive is damaged", "fetch it again"),
-    (
-        r"[Uu]nknown option|[Uu]nrecogni[sz]ed option",
-        "the installer does not support an option",
-        "choose release 11.0 or newer",
-    ),
-    (r"must be run as root|Permission denied", "it did not run as root", "let Ansible become root"),
-]
-"""(pattern, cause, remedy) of a failed run, causes before consequences."""
 
 
 class ToolkitInstaller(NamedTuple):
@@ -251,7 +222,7 @@ def run_installer(host: Host, argv: List[str], limit: float, temporary: str, req
     answer = host.run(argv, limit, environment)
     if answer.rc == 0:
         return
-    why = runfile_messages.find_cause(host.read(LOG) or "", answer.out + "\n" + answer.err, LOG, CAUSES)
+    why = runfile_messages.describe_failure(host.read(LOG) or "", answer.out + "\n" + answer.err, LOG, KIND)
     raise RunfileError(
         "the installer of CUDA %s ended with %d: %s" % (request.release or request.version, answer.rc, why)
     )
@@ -262,7 +233,7 @@ def run_uninstaller(host: Host, version: str, path: str) -> None:
     answer = host.run([uninstaller_path(path), "--silent"], REMOVAL_LIMIT, runfile_spec.ENVIRONMENT)
     if answer.rc != 0 or host.exists(path + "/bin/nvcc"):
         log = host.read(UNINSTALL_LOG) or ""
-        why = runfile_messages.find_cause(log, answer.out + "\n" + answer.err, "", CAUSES)
+        why = runfile_messages.describe_failure(log, answer.out + "\n" + answer.err, "", KIND)
         raise RunfileError(
             "%s did not remove CUDA %s (it ended with %d): %s" % (uninstaller_path(path), version, answer.rc, why)
         )

@@ -1,10 +1,9 @@
 """Why a .run installer failed, from its log and its output."""
 
 import re
-from typing import List, Tuple
+from typing import List
 
 from ...base.evidence import FailureEvidence, Search, explained_later, format_failure
-from ...base.log_texts import lines_of
 
 LOG = "/var/log/nvidia-installer.log"
 MAX_LINE = 220
@@ -26,12 +25,12 @@ def error_lines(text: str, limit: int = 4) -> List[str]:
     return found[:limit]
 
 
-def describe_failure(log: str, output: str, path: str = "") -> str:
-    """Return why a run of the driver's installer failed, for the control node to explain; ``path``: of the whole log.
+def describe_failure(log: str, output: str, path: str = "", kind: str = "installer-log") -> str:
+    """Return why a run of an installer failed, for the control node to explain; ``path``: of the whole log.
 
     The log comes first: the output repeats it, or replaces it if there is none.
     """
-    texts = [("installer-log", log), ("installer-log", output)]
+    texts = [(kind, log), (kind, output)]
     return explained_later(FailureEvidence([Search(texts)], path, unknown=describe_unknown(log, output, path)))
 
 
@@ -40,13 +39,3 @@ def describe_unknown(log: str, output: str, path: str) -> str:
     last = [line.strip() for line in (log + "\n" + output).splitlines() if line.strip()][-3:]
     detail = " / ".join(error_lines(log) or error_lines(output)) or " / ".join(last)[-600:] or "no output"
     return format_failure("unknown cause", detail, path, "read the log")
-
-
-def find_cause(log: str, output: str, path: str, causes: List[Tuple[str, str, str]]) -> str:
-    """Return why another installer failed; ``causes``: (pattern, cause, remedy), causes before consequences."""
-    quoted = " / ".join(error_lines(log) or error_lines(output))
-    for text in (quoted, " ".join("\n".join(lines_of(log + "\n" + output)).split())):
-        for pattern, cause, remedy in causes:
-            if re.search(pattern, text):
-                return format_failure(cause, quoted, path, remedy)
-    return describe_unknown(log, output, path)

@@ -58,6 +58,7 @@ class Found(NamedTuple):
 
 
 NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
+CUDA_INSTALLER = "cuda_installer"
 _tables: dict[str, list[Entry]] = {}
 
 

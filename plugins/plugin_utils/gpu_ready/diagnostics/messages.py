@@ -25,13 +25,20 @@ SMI_STATES: dict[str, tuple[str, str]] = {
 }
 """Every state of an unusable answer of nvidia-smi or NVML, with cause and remedy."""
 
+
+def cuda_installer_problems(text: str) -> list[Explanation]:
+    """Return every known problem in the log of the CUDA toolkit's installer, causes first."""
+    return [message_table.explanation(row) for row in message_table.find_broken(message_table.CUDA_INSTALLER, text)]
+
+
 KINDS: dict[str, Callable[[str], list[Explanation]]] = {
     "nvidia-smi": smi.problems,
     "container-error": container_errors.problems,
     "installer-log": installer_log.problems,
     "dmesg": kernel_log.problems,
+    "cuda-installer": cuda_installer_problems,
 }
-"""What :func:`explain` explains, by the words of `gpu-explain read`."""
+"""What :func:`explain` explains, by the words of `gpu-explain read`, which has no word for the last one."""
 
 
 def explain(kind: str, text: str) -> list[Explanation]:

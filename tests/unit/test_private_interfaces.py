@@ -10,7 +10,7 @@ from ansible.plugins.action import ActionBase
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = {"_display", "_play_context", "_task", "_templar", "_get_diff", "_get_item_label", "_handle_warnings"}
-DOCUMENTED |= {"_host", "_result", "_asdict", "_fields", "_field_defaults"}
+DOCUMENTED |= {"_host", "_result", "_asdict", "_fields", "_field_defaults", "_replace"}
 """Attributes and methods of plugins and results (ansible.com, Developing plugins; plugins/callback/__init__.py), and of
 NamedTuple."""
 PRIVATE = {

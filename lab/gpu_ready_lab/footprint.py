@@ -105,7 +105,7 @@ def read(text: str) -> Footprint:
 
 def passed_over(path: str) -> bool:
     """True if a path may differ between two hosts that are alike."""
-    return any(fnmatchcase(path, glob) for glob in GLOBS)
+    return path.partition("#")[2] in TIMES or any(fnmatchcase(path, glob) for glob in GLOBS)
 
 
 def _without_times(value: object) -> object:

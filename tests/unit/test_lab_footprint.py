@@ -18,6 +18,20 @@ def test_equal_hosts_have_no_differences() -> None:
     assert footprint.differences(footprint.read(text), footprint.read(other)) == []
 
 
+def test_times_and_boots_of_records_are_passed_over_at_every_depth() -> None:
+    record = "/var/lib/gpu-ready/verified.json"
+    first = {
+        f"{record}#time": "1",
+        f"{record}#boot_id": "a",
+        f"{record}#ok": True,
+        f"{MANIFEST}#packages": {"p": {"at": 1}},
+    }
+    other = first | {f"{record}#time": "2", f"{record}#boot_id": "b", f"{MANIFEST}#packages": {"p": {"at": 2}}}
+    read = [footprint.read(json.dumps(one)) for one in (first, other, other | {f"{record}#ok": False})]
+    assert footprint.differences(read[0], read[1]) == []
+    assert footprint.differences(read[0], read[2]) == [f"{record}#ok: true became false"]
+
+
 def test_a_record_differs_by_section_and_entry() -> None:
     before: footprint.Footprint = {f"{MANIFEST}#modules": {"m": {}}, f"{MANIFEST}#packages": {"b": {}, "same": {}}}
     after: footprint.Footprint = {f"{MANIFEST}#packages": {"c": {}, "same": {}}}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,8 @@ OUTPUT = 16 * 2**20
 """Maximum number of characters that a module prints which collects facts: they may be megabytes."""
 SMALL = 8 * 2**20
 """Of any other module: an uninstallation of 10,000 files prints 0.6 million, a failed build its log (evidence.py)."""
+UNREAD = re.compile(r"\\u001e.*?(?:\\u001e|$)", re.DOTALL)
+"""Evidence in an answer that is no JSON, which Ansible shows as it is."""
 EXPLAINING = 60.0
 """Seconds of processor time for the explanations of an answer. One megabyte of a compiler's log takes two."""
 COLLECTING = ("gpu_node_plan", "gpu_node_facts", "gpu_audit", "gpu_capture", "gpu_verify")
@@ -215,7 +218,7 @@ class ActionModule(Normal):  # type: ignore[misc]
             before, json_text, _ = res["stdout"].partition(text)
             self.printed = first_line(before) if json_text else ""
         except ValueError:
-            res |= {name: LINES.fit(res[name]) for name in ("stdout", "stderr") if name in res}
+            res |= {name: LINES.fit(UNREAD.sub("...", res[name])) for name in ("stdout", "stderr") if name in res}
             return super()._parse_returned_data(res, *more)
         except RecursionError:
             raise WrongAnswer("too many lists in each other") from None

@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..module_utils.gpu_ready.base import records
-from ..module_utils.gpu_ready.base.evidence import MARK, FailureEvidence, add_outcome, format_failure
+from ..module_utils.gpu_ready.base.evidence import EVIDENCE, FailureEvidence, add_outcome, format_failure
 from ..module_utils.gpu_ready.base.log_texts import key_line
 from .answer_bounds import WrongAnswer
 from .gpu_ready.diagnostics import messages
 from .gpu_ready.diagnostics.message_table import Explanation
 
-EVIDENCE = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 MOST = 16
 """Explanations in one answer: of one failure, and of what fails while it is undone."""
+EXPLAINED = ("msg", "exception")
+"""The texts of an answer that have evidence: the message, and what cores from 2.19 on make of the same exception."""
 
 
-def explain_answer(answer: Any) -> Any:
+def explain_answer(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer of a host with explanations. Raises WrongAnswer."""
     left = MOST
 
@@ -35,8 +36,8 @@ def explain_answer(answer: Any) -> Any:
             # What failed while the failure was undone has evidence of its own.
             outcome, unknown = (EVIDENCE.sub(explain, text) for text in (evidence.outcome, evidence.unknown))
             return explain_failure(evidence._replace(outcome=outcome, unknown=unknown))
-        except (ValueError, KeyError, records.RecordError) as error:
-            raise WrongAnswer(f"its evidence is none: {error}") from None
+        except (ValueError, KeyError, RecursionError, records.RecordError):
+            return match[0]  # no evidence, but a text with two of the marks
 
     def explained(value: Any) -> Any:
         if isinstance(value, str):
@@ -45,7 +46,10 @@ def explain_answer(answer: Any) -> Any:
             return [explained(one) for one in value]
         return {key: explained(one) for key, one in value.items()} if isinstance(value, dict) else value
 
-    return explained(answer)
+    try:
+        return {key: explained(value) if key in EXPLAINED else value for key, value in answer.items()}
+    except RecursionError:
+        raise WrongAnswer("too many lists in each other") from None
 
 
 def explain_failure(evidence: FailureEvidence) -> str:

@@ -3,9 +3,10 @@
 import pytest
 
 from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
-from plugins.plugin_utils.explanations import explain_answer, find
+from plugins.plugin_utils.explanations import find
 from plugins.plugin_utils.gpu_ready.diagnostics import message_table
 from tests.corpus.samples import Sample, of_kind
+from tests.unit.explained import explained
 
 
 @pytest.mark.parametrize("sample", of_kind("installer_logs"), ids=lambda sample: sample.name)
@@ -15,4 +16,4 @@ def test_the_cause_is_the_real_one(sample: Sample) -> None:
         found = find([("installer-log", text)])
         names = {entry.code: entry.names for entry in message_table.table(message_table.INSTALLER)}
         assert found and names[found.code] in sample.expected["causes"]
-    assert ". Remedy: " in explain_answer(runfile_messages.describe_failure(text, ""))
+    assert ". Remedy: " in explained(runfile_messages.describe_failure(text, ""))

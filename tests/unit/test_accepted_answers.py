@@ -718,6 +718,8 @@ def test_a_host_is_verified_by_its_evidence_and_not_by_its_word(tmp_path: Path) 
     hosts = {
         name: make_liar(tmp_path, name, {"gpu_verify": answer, "gpu_verified": KEPT}) for name, answer in found.items()
     }
+    found["both"] = with_evidence(smi=None)
+    hosts["both"] = make_liar(tmp_path, "both", {"gpu_verify": found["both"], "gpu_verified": FULL})
     hosts["refuses"] = make_liar(tmp_path / "more", "refuses", {"gpu_verify": with_evidence(), "gpu_verified": FULL})
     play = tmp_path / "play.yml"
     play.write_text("- hosts: all\n  gather_facts: false\n  tasks: [{gpu_ready.nodes.gpu_verify: {}}]\n")
@@ -728,7 +730,9 @@ def test_a_host_is_verified_by_its_evidence_and_not_by_its_word(tmp_path: Path) 
     assert "Not verified. nvidia smi: " in failures["failed"]
     assert "facts" in failures["word"] and "nothing of it was used" in failures["word"]
     assert "nvml must be a mapping" in failures["form"] and "nothing of it was used" in failures["form"]
-    assert "no space left" in failures["refuses"]
+    assert "Verified, but not recorded: " in failures["refuses"] and "no space left" in failures["refuses"]
+    assert "row" not in failures["refuses"] and "no space left" in failures["both"]
+    assert "Not verified. nvidia smi: " in failures["both"]
     asked = {name: calls(tmp_path, name) for name in ("honest", "failed", "word", "form")}
     assert asked["honest"] == asked["failed"] == ["gpu_verify", "gpu_verified"]
     assert asked["word"] == asked["form"] == ["gpu_verify"]

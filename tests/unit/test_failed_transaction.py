@@ -9,7 +9,7 @@ from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
 from plugins.module_utils.gpu_ready.packaging import install
 from plugins.module_utils.gpu_ready.packaging.apt import Apt
 from plugins.module_utils.gpu_ready.packaging.manager import Installed, PackageError, PackageSpec
-from plugins.plugin_utils.explanations import explain_answer
+from tests.unit.explained import explained
 from tests.unit.private_root import Deb, PrivateRoot, Repository
 
 pytestmark = [pytest.mark.host_io, pytest.mark.skipif(not shutil.which("apt-get"), reason="there is no apt here")]
@@ -73,7 +73,7 @@ def failing(text: str = DKMS_FAILS) -> dict[str, str]:
 def fail(host: PrivateRoot, *names: str, remove: tuple[str, ...] = ()) -> str:
     with pytest.raises(PackageError) as caught:
         converge(host, *names, remove=remove)
-    return str(explain_answer(str(caught.value)))
+    return explained(str(caught.value))
 
 
 def test_headers_whose_hook_fails_are_removed_in_the_same_step(host: PrivateRoot, repository: Repository) -> None:

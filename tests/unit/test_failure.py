@@ -10,7 +10,8 @@ from plugins.module_utils.gpu_ready.driver.runfile import install as runfile
 from plugins.module_utils.gpu_ready.driver.runfile import messages as runfile_messages
 from plugins.module_utils.gpu_ready.driver.runfile import spec as runfile_spec
 from plugins.module_utils.gpu_ready.packaging import apt, apt_errors
-from plugins.plugin_utils.explanations import explain_answer, find
+from plugins.plugin_utils.explanations import find
+from tests.unit.explained import explained
 from tests.unit.recorded import RecordedHost
 
 MAKE_LOG = "/var/lib/dkms/nvidia/580.95.05/build/make.log"
@@ -29,7 +30,7 @@ def explained_build(manager: apt.Apt, answer: Result) -> str:
     """What the control node says of the build that failed in a call."""
     build = manager.find_build(answer)
     assert build
-    return str(explain_answer(manager.describe_build(build)))
+    return explained(manager.describe_build(build))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ NVRM = "[ 912.0] nvidia-nvlink: Nvlink Core is being initialized, major device n
     ],
 )  # fmt: skip
 def test_message_of_a_module_that_does_not_load(printed: str, log: str, words: list[str]) -> None:
-    message = explain_answer(kernel_module.describe_modprobe("nvidia", printed, "6.1.0-50-amd64", log))
+    message = explained(kernel_module.describe_modprobe("nvidia", printed, "6.1.0-50-amd64", log))
     assert message.startswith("the module nvidia does not load") and "dmesg" in message
     assert "\n" not in message and len(message) < 700
     for word in words:
@@ -207,7 +208,7 @@ STARTING = "Starting docker.service - Docker Application Container Engine...\n"
 )  # fmt: skip
 def test_message_of_a_service_that_does_not_start(journal: str, words: list[str]) -> None:
     host = RecordedHost(programs={service.journal_command("docker"): Result(0, journal, "")})
-    message = explain_answer(
+    message = explained(
         service.describe_service(host, "docker", "Unable to start service docker: Job failed. See 'systemctl status'.")
     )
     assert message.startswith("the service docker does not run: ")
@@ -264,7 +265,7 @@ def test_a_command_of_the_unit_that_failed_is_named_with_its_file(shown: str, wo
             tuple(service.show_command("docker", "FragmentPath", "DropInPaths")): Result(0, paths, ""),
         },
     )
-    message = explain_answer(service.describe_service(host, "docker", ""))
+    message = explained(service.describe_service(host, "docker", ""))
     assert all(word in message for word in words), message
     assert " Remedy: " in message
 
@@ -278,7 +279,7 @@ def test_the_services_own_reason_comes_before_a_command_that_failed() -> None:
             tuple(service.show_command("docker", *service.DIRECTIVES)): Result(0, shown, ""),
         }
     )
-    assert "no runtime named nvidia" in explain_answer(service.describe_service(host, "docker", ""))
+    assert "no runtime named nvidia" in explained(service.describe_service(host, "docker", ""))
 
 
 def test_quoted_evidence_ends_with_its_line() -> None:
@@ -310,7 +311,7 @@ def test_an_installer_whose_build_failed_names_the_compilers_reason() -> None:
     spec = runfile_spec.DriverSpec("580.95.05", "open", ["6.12.0-1-amd64"])
     with pytest.raises(runfile_spec.RunfileError) as caught:
         runfile._call_installer(host, spec, ["sh", "x.run"], runfile_fetch.RunfileLimits(), {}, None)
-    message = explain_answer(str(caught.value))
+    message = explained(str(caught.value))
     assert "does not compile for this kernel (nv-pci.c:9:5: error: 'struct x' has no member named 'y')" in message
     assert "ended with 1, and no driver was installed: " in message
     assert "; the whole log is /var/log/nvidia-installer.log on the host. Remedy: " in message

@@ -18,9 +18,8 @@ from plugins.module_utils.gpu_ready.driver.runfile import spec as runfile_spec
 from plugins.module_utils.gpu_ready.driver.runfile import state as runfile_state
 from plugins.module_utils.gpu_ready.driver.runfile.fetch import InstallerSource
 from plugins.module_utils.gpu_ready.driver.runfile.spec import DriverSpec, RunfileError
-from plugins.plugin_utils.explanations import explain_answer
 from tests.unit import web_server
-from tests.unit.explained import raises_explained
+from tests.unit.explained import explained, raises_explained
 from tests.unit.recorded import RecordedHost
 
 KERNEL, NEWER = "6.1.0-40-amd64", "6.1.0-41-amd64"
@@ -132,13 +131,13 @@ def test_warnings_and_consequences_are_not_causes() -> None:
         "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure ...\n"
         "ERROR: Installation has failed.  Please see the file '/var/log/nvidia-installer.log' for details.\n"
     )
-    message = explain_answer(runfile_messages.describe_failure(log, ""))
+    message = explained(runfile_messages.describe_failure(log, ""))
     assert "headers of the kernel are missing" in message and "has failed" not in message
 
 
 def test_an_unknown_failure_shows_the_output() -> None:
-    assert "strange thing" in explain_answer(runfile_messages.describe_failure("", "a strange thing\n"))
-    assert "no output" in explain_answer(runfile_messages.describe_failure("", ""))
+    assert "strange thing" in explained(runfile_messages.describe_failure("", "a strange thing\n"))
+    assert "no output" in explained(runfile_messages.describe_failure("", ""))
 
 
 # ---- what is missing ------------------------------------------------------------------------------------------------

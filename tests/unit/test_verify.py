@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base import records
+from plugins.module_utils.gpu_ready.base.evidence import LONGEST
 from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
 from plugins.module_utils.gpu_ready.facts import verified
 from plugins.module_utils.gpu_ready.facts.model import (
@@ -19,7 +20,8 @@ from plugins.module_utils.gpu_ready.facts.model import (
     ToolkitFacts,
     VerifiedFacts,
 )
-from plugins.module_utils.gpu_ready.verify import compute, nvml
+from plugins.module_utils.gpu_ready.system import kernel_messages
+from plugins.module_utils.gpu_ready.verify import collect, compute, nvml
 from plugins.module_utils.gpu_ready.verify import container as verify_container
 from plugins.module_utils.gpu_ready.verify import devices as verify_devices
 from plugins.module_utils.gpu_ready.verify.collect import FabricManager, VerifyOptions, query_fabric_manager
@@ -503,6 +505,20 @@ def test_a_host_without_any_gpu_is_not_verified() -> None:
     judged = judge.judge_evidence(in_container([])(evidence))
     assert not judged.ok
     assert "no NVIDIA GPU" in checks.failure_message(judged.checks)
+
+
+def test_an_xid_anywhere_in_a_long_log_is_collected() -> None:
+    """A host with hundreds of CPUs has megabytes of log."""
+    noise = [
+        f"[{number}.000000] docker0: port {number}(veth{number:040d}) entered blocking state" for number in range(24000)
+    ]
+    noise[12000] = "[12000.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    log = "\n".join(noise) + "\n"
+    kept = collect.shorten_log(log)
+    assert len(log) > LONGEST >= len(kept)
+    assert [one.number for one in xid.parse_xids(kept, 0.0)] == [79]
+    assert kernel_messages.newest(kept) == kernel_messages.newest(log) == 23999.0
+    assert collect.shorten_log("short\n") == "short\n"
 
 
 # ---- the whole verification -----------------------------------------------------------------------------------------

@@ -5,12 +5,15 @@ plugins/plugin_utils/explanations.py puts the explanation there.
 """
 
 import json
-from typing import List, NamedTuple, Tuple
+import re
+from typing import Callable, List, NamedTuple, Tuple
 
 from . import records
+from .validation import mask_secrets
 
 MARK = "\x1e"
 """ASCII's record separator. JSON escapes it, so it does not occur in what is between two marks."""
+EVIDENCE = re.compile("%s([^%s]*)%s" % (MARK, MARK, MARK))
 LONGEST = 1000000
 """Characters of a text. Of a longer one its middle is left out: what failed is at the beginning or the end."""
 
@@ -41,9 +44,27 @@ class FailureEvidence(NamedTuple):
 
 
 def explained_later(evidence: FailureEvidence) -> str:
-    """Return what a message has in the place of the explanation."""
-    searches = [one._replace(texts=[(kind, shorten(text)) for kind, text in one.texts]) for one in evidence.searches]
-    return MARK + json.dumps(records.to_json(evidence._replace(searches=searches))) + MARK
+    """Return what a message has in the place of the explanation; secrets in the texts are masked."""
+    searches = [
+        one._replace(texts=[(kind, mask_secrets(shorten(text))) for kind, text in one.texts])
+        for one in evidence.searches
+    ]
+    words = {"quoted": mask_secrets(evidence.quoted), "unknown": mask_secrets(evidence.unknown)}
+    return MARK + json.dumps(dict(records.to_json(evidence._replace(searches=searches)), **words)) + MARK
+
+
+def outside_evidence(change: Callable[[str], str], message: str) -> str:
+    """Return a message with its words changed, but for its evidence."""
+    words, place = [], 0
+    for found in EVIDENCE.finditer(message):
+        words += [change(message[place : found.start()]), found.group()]
+        place = found.end()
+    return "".join(words + [change(message[place:])])
+
+
+def without_evidence(message: str) -> str:
+    """Return a message as a host can say it: with the words for an unknown cause in the place of explanations."""
+    return EVIDENCE.sub(lambda found: json.loads(found.group(1))["unknown"] or "its reason is in the log", message)
 
 
 def shorten(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, NamedTuple
 
 from ..base import files, manifest_notes
 from ..base.errors import GpuReadyError
+from ..base.evidence import without_evidence
 from ..base.host import MISSING, Host
 from ..base.log_texts import new_lines
 from . import dkms, gpu_services, kernel_module, pod_processes, stopped_services
@@ -93,7 +94,8 @@ def load_again(host: Host, names: List[str]) -> List[str]:
         try:
             load(host, [name])
         except ModuleError as error:
-            messages.append("%s; it was loaded before" % error)
+            # A warning, which older cores write to the host's log: nothing explains it there.
+            messages.append("%s; it was loaded before" % without_evidence(str(error)))
     return messages
 
 

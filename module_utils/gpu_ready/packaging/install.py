@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..base import manifest, manifest_notes
+from ..base.evidence import without_evidence
 from .manager import (
     GROUPS,
     LEFTOVERS,
@@ -181,7 +182,7 @@ def change_packages(
         try:
             apply_recorded(manager, request.what, calls, simulation, requested)
         except PackageError as error:
-            if "404" not in str(error):
+            if "404" not in without_evidence(str(error)):
                 raise
             # Lists that are older than the mirror name files that it no longer has: read them again, once.
             manager.update()

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from ..base import validation
 from ..base.errors import GpuReadyError
-from ..base.evidence import FailureEvidence, Search, explained_later
+from ..base.evidence import FailureEvidence, Search, explained_later, outside_evidence
 from ..base.host import TIMED_OUT, Host, Result
 from ..base.locks import describe_process
 from ..base.log_texts import key_line, make_log
@@ -57,7 +57,7 @@ class PackageError(GpuReadyError):
     """
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(validation.mask_secrets(text))
+        super().__init__(outside_evidence(validation.mask_secrets, text))
 
 
 class TransactionKilled(PackageError):

@@ -4,7 +4,7 @@ import re
 import time
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from ..base.evidence import shorten
+from ..base.evidence import LONGEST, shorten
 from ..base.host import Host, Result
 from ..facts.model import Facts
 from ..system import kernel_messages
@@ -16,6 +16,9 @@ from .expectation import VerifyExpectation
 from .nvml import NvmlAnswer
 
 FABRIC_MANAGER = "nvidia-fabricmanager"
+ABOUT_DRIVERS = re.compile(r"NVRM|nvidia|Xid|nouveau|nova|lockdown|module|vfio|Linux version", re.IGNORECASE)
+NEWEST = 100
+"""Lines at the end of the log: one of them has the time up to which it was read."""
 VERSION = re.compile(r"(\d{3}\.\d+(?:\.\d+)?)")
 
 
@@ -90,7 +93,7 @@ def collect(host: Host, facts: Facts, expect: VerifyExpectation, options: Verify
         answer._replace(result=shortened(answer.result)),
         time=int(time.time()),
         smi=host.which("nvidia-smi"),
-        log=None if log is None else shorten(log),
+        log=None if log is None else shorten_log(log),
     )
     if expect.persistence:
         evidence = evidence._replace(persistence=nvml.query_persistence(host))
@@ -131,6 +134,18 @@ def run_containers(
     return evidence._replace(
         containers=answers, container_compute=computed, requirements=requirements, framework=framework
     )
+
+
+def shorten_log(log: str) -> str:
+    """Return the kernel's log, of a longer one the lines about drivers and the newest ones.
+
+    Large hosts have megabytes of it (log_buf_len grows with the CPUs), and an Xid may be anywhere.
+    """
+    if len(log) <= LONGEST:
+        return log
+    lines = log.splitlines()
+    kept = [line for line in lines[:-NEWEST] if ABOUT_DRIVERS.search(line)] + lines[-NEWEST:]
+    return "\n".join(kept)[-LONGEST:]
 
 
 def shortened(result: Result) -> Result:

@@ -140,7 +140,8 @@ def load_image(host: Host, archive: str, image: str, timeout: float = TIMEOUT, e
     if name is None:
         reason = reason_line(result.err or result.out) or "no output"
         unknown = "%s. Remedy: create it with 'docker save IMAGE -o FILE.tar'" % reason
-        why = explained_later(FailureEvidence([Search([("container-error", result.err)])], unknown=unknown))
+        search = Search([("container-error", result.err)], ["container_other"])  # that one is about containers
+        why = explained_later(FailureEvidence([search], unknown=unknown))
         raise VerifyError("image tarball %s: %s cannot load it: %s" % (archive, engine, why))
     tagged = host.run(engines.tag_command(engine, name, image), timeout=60.0)
     if tagged.rc != 0:

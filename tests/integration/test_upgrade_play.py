@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ DRIVER = RecordedDriver(version=OLD, branch="580", flavour="open", source="cuda_
 BEFORE = DRIVER._replace(version="570.10.01", branch="570")
 """What a host had before the driver of the others."""
 HEAD = """\
-#!/usr/bin/python
 import json, os
 from ansible.module_utils.basic import AnsibleModule
 
@@ -163,7 +163,9 @@ class Fleet:
         for name, text in MODULES.items():
             listed = [*settings, "drains", "part"] if name == "gpu_node_plan" else NAMES[name].split()
             head = HEAD.replace("NAMES", repr(listed)).replace("MODULE", repr(name))
-            (library / f"{name}.py").write_text(head + text)
+            # The control node imports some modules for their arguments: only a host runs one.
+            main = "#!/usr/bin/python\nif __name__ == '__main__':\n" + textwrap.indent(head + text, "    ")
+            (library / f"{name}.py").write_text(main)
         lines = []
         for name in names:
             (directory / name).mkdir()

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -25,14 +25,14 @@ from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
 from ..plugin_utils.module_calls import call_module
 from ..plugin_utils.progress.lines import STEP
 
+OPTIONS = {"part": {"type": "str", "required": True}, "todo": {"type": "dict"}}
+"""``todo``: parameters by step; without it, the host's plan."""
 LONGEST = 10_000
 """Characters of a message of a module of Ansible's own, which nothing else bounds."""
 SILENT = (
     "{} did not answer within {} seconds. Remedy: log in and look for processes in state D (ps -eo stat,pid,args), "
     "mounts that hang (df) and `dmesg`; when the host answers again, run the same command again"
 )
-
-
 SHOWN = ("rc", "cmd", "stderr", "module_stderr")
 """What a failed module of Ansible's own keeps beside its message, for the screen and for the step. Of the modules of
 gpu-ready everything was accepted."""
@@ -111,18 +111,16 @@ class HostCaller:
         self.warnings.append(text)
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """The plugin; Ansible finds it by this name."""
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         """Return what came of the steps of the part; a failure has the id of its step."""
         super().run(tmp, task_vars)
         variables = task_vars or {}
-        given = self._task.args
-        if "part" not in given or set(given) - {"part", "todo"}:
-            raise AnsibleActionFail(f"gpu_execute has the options part and todo, not: {', '.join(map(str, given))}")
-        name = str(given["part"])
-        todo = plain(given["todo"] if "todo" in given else (variables.get("gpu_plan_result") or {}).get("todo") or {})
+        _, given = self.validate_argument_spec(argument_spec=OPTIONS)
+        name, todo = given["part"], given["todo"]
+        todo = plain((variables.get("gpu_plan_result") or {}).get("todo") or {} if todo is None else todo)
         modules = HostCaller(self, variables)
 
         def begin(step: str) -> None:

@@ -100,7 +100,7 @@ ADDED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 """What hosts get of the catalog beside the arguments of a task."""
 
 
-class ActionModule(Normal):  # type: ignore[misc]
+class ActionModule(Normal):  # type: ignore[misc]  # Ansible is untyped
     """Runs a module on a host as Ansible does, and accepts its answer or fails the host."""
 
     seconds = math.inf

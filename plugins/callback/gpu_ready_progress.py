@@ -120,7 +120,7 @@ def reason(value: dict[str, Any]) -> str:
     return "\n    ".join(lines)
 
 
-class CallbackModule(Default):  # type: ignore[misc]
+class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
     """Passes Ansible's events to Progress, or to the default output if that is selected."""
 
     CALLBACK_VERSION = 2.0

@@ -169,7 +169,7 @@ def refuse_values(variables: Mapping[str, Any], template: Callable[[list[Any]], 
         raise AnsibleLookupError("; ".join(f"{one.message}. Remedy: {one.remedy}." for one in refusals))
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]
+class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """Return the patterns in one text."""
         refuse_parts(context.CLIARGS)

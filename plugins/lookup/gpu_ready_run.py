@@ -107,7 +107,7 @@ def seconds_between_steps(variables: dict[str, Any]) -> int:
     return min(USUAL * max(-(-hosts // forks), 1), MOST)
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]
+class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     def run(self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[Any]:
         """Return one value for each term."""
         found: dict[str, Callable[[], Any]] = {

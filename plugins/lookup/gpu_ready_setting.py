@@ -41,7 +41,7 @@ def candidates(variables: Mapping[str, Any]) -> Iterator[str]:
         yield from [str(host) for host in hosts if host in play][:1]
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]
+class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     def run(self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[Any]:
         """Return one value for each name."""
         known: Mapping[str, Any] = variables or {}

@@ -30,7 +30,7 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(contents(value), default=str))
 
 
-class ControlNodeAction(ActionBase):  # type: ignore[misc]
+class ControlNodeAction(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """Answers with the record that ``compute`` returns, or fails with the message of its error."""
 
     TRANSFERS_FILES = False

@@ -1,7 +1,7 @@
 """The calls by which each step is carried out: module, arguments, seconds, and whether the module only checks.
 
 golden/calls.txt has them: in full for the first parameters of each step that are listed, or that a golden plan has, and
-a sum of those of all golden plans. `.venv/bin/python -m tests.unit.step_calls` writes it again.
+a checksum over all golden plans. `.venv/bin/python -m tests.unit.step_calls` writes it again.
 """
 
 import hashlib
@@ -71,42 +71,8 @@ MORE: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "nvidia_driver.activate": [
-        {
-            "action": "load",
-            "modules": ["m"],
-            "later": ["l"],
-            "force": True,
-            "kubelet": "k",
-            "fallback": None,
-            "why": "",
-        },
-        {
-            "action": "reload",
-            "modules": ["m"],
-            "later": ["l"],
-            "force": True,
-            "kubelet": "k",
-            "fallback": None,
-            "why": "",
-        },
-        {
-            "action": "reboot",
-            "modules": ["m"],
-            "later": ["l"],
-            "force": True,
-            "kubelet": "k",
-            "fallback": None,
-            "why": "",
-        },
-        {
-            "action": "none",
-            "modules": ["m"],
-            "later": ["l"],
-            "force": True,
-            "kubelet": "k",
-            "fallback": None,
-            "why": "",
-        },
+        {"action": action, "modules": ["m"], "later": ["l"], "force": True, "kubelet": "k", "fallback": None, "why": ""}
+        for action in ("load", "reload", "reboot", "none")
     ],
     "nvidia_driver.umad": [
         {"packages": ["x"], "path": "/u", "content": "u", "modules": ["ib_umad"]},

@@ -108,7 +108,7 @@ def test_hosts_at_different_tasks_are_counted_by_phase(progress: Any, clock: Clo
 
 
 def test_a_phase_lasts_through_tasks_of_other_roles_in_a_rollout_only(progress: Any) -> None:
-    """site.yml verifies in one task; that of gpu_monitoring comes after it."""
+    """site.yml verifies in one task, and gpu_monitoring comes after it."""
     for rollout, shown in ((False, ""), (True, "verify: ")):
         progress.rollout = rollout
         progress.batch_starts("Provision GPU nodes", hosts(1), hosts(1))

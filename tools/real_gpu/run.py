@@ -214,7 +214,7 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def commit() -> str | None:
-    """What tools/real_gpu/prepare wrote down: a copy may have another history, or none; else that of the checkout."""
+    """Return what tools/real_gpu/prepare wrote (a copy may have no history), else the commit of the checkout."""
     with suppress(OSError):
         return (ROOT / "build/real_gpu/commit").read_text().strip()
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

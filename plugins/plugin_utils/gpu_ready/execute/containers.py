@@ -7,15 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .model import INSTALL, Answer, Execution, Parameters, Step, fail
+from .repository import add_repositories
 
 UNIT = "ansible.builtin.systemd_service"
 """Never with daemon_reload: with the systemd cgroup driver, running containers would lose their GPUs."""
 KUBERNETES_ATTEMPTS, KUBERNETES_WITHIN = 91, 600
-
-
-def repository(step: Parameters, part: Execution) -> None:
-    """Make the packages available."""
-    part.run("gpu_repository", {"repositories": step["repositories"]}, INSTALL)
 
 
 def await_docker(part: Execution, runtimes: Iterable[str] | None = None) -> None:
@@ -150,12 +146,12 @@ def kubernetes(step: Parameters, part: Execution) -> None:
 
 
 STEPS: dict[str, Step] = {
-    "docker_engine.repository": repository,
+    "docker_engine.repository": add_repositories,
     "docker_engine.install": docker_install,
     "docker_engine.configure": docker_configure,
     "nvidia_container_runtime.migrate": migrate,
     "nvidia_container_runtime.cleanup": cleanup,
-    "nvidia_container_runtime.repository": repository,
+    "nvidia_container_runtime.repository": add_repositories,
     "nvidia_container_runtime.install": install,
     "nvidia_container_runtime.cdi_spec": cdi_spec,
     "nvidia_container_runtime.volume": volume,

@@ -6,13 +6,9 @@ from __future__ import annotations
 
 from .copies import copy_files
 from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, Step
+from .repository import add_repositories
 
 ARCHIVE = f"{DIRECTORY}/cudnn-archive"
-
-
-def repository(step: Parameters, part: Execution) -> None:
-    """Make the packages available."""
-    part.run("gpu_repository", {"repositories": step["repositories"]}, INSTALL)
 
 
 def install(step: Parameters, part: Execution) -> None:
@@ -22,7 +18,7 @@ def install(step: Parameters, part: Execution) -> None:
 
 
 def runfile(step: Parameters, part: Execution) -> None:
-    """Run NVIDIA's installers; those of the control node are copied to hosts that have to run them."""
+    """Run NVIDIA's installers; a host that has to run one gets a copy if it is a file of the control node."""
     installers = step["installers"]
     with part.deletes([one["file"] for one in installers if one["file"]]):
         if step["packages"]:  # what the installer's own program needs
@@ -83,13 +79,13 @@ def cudnn_remove_packages(step: Parameters, part: Execution) -> None:
 
 
 STEPS: dict[str, Step] = {
-    "cuda_toolkit.repository": repository,
+    "cuda_toolkit.repository": add_repositories,
     "cuda_toolkit.install": install,
     "cuda_toolkit.runfile": runfile,
     "cuda_toolkit.default": default,
     "cuda_toolkit.profile": profile,
     "cuda_toolkit.remove": remove,
-    "cudnn.repository": repository,
+    "cudnn.repository": add_repositories,
     "cudnn.packages": cudnn_packages,
     "cudnn.install": cudnn_install,
     "cudnn.remove": cudnn_remove,

@@ -9,24 +9,15 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from .copies import copy_files
 from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, Step, given
 from .reboot import Permissions, refuse_reboot
+from .repository import add_repositories
 
 INSTALLER = f"{DIRECTORY}/installer.run"
-
-
-def headers_repository(step: Parameters, part: Execution) -> None:
-    """Make headers and build tools available."""
-    part.run("gpu_repository", given(step, "enable", "repositories"), INSTALL)
 
 
 def headers(step: Parameters, part: Execution) -> None:
     """Install the headers of the running kernel."""
     arguments = {"names": step["packages"], "optional": step["optional"], "update_cache": True}
     part.run("gpu_packages", {**arguments, "purpose": f"headers of the running kernel {step['kernel']}"}, INSTALL)
-
-
-def repository(step: Parameters, part: Execution) -> None:
-    """Make the driver's packages available."""
-    part.run("gpu_repository", given(step, "components", "repositories"), INSTALL)
 
 
 def blacklist_nouveau(step: Parameters, part: Execution) -> None:
@@ -156,9 +147,9 @@ def persistenced(step: Parameters, part: Execution) -> None:
 
 
 STEPS: dict[str, Step] = {
-    "kernel_headers.repository": headers_repository,
+    "kernel_headers.repository": add_repositories,
     "kernel_headers.install": headers,
-    "nvidia_driver.repository": repository,
+    "nvidia_driver.repository": add_repositories,
     "nvidia_driver.blacklist_nouveau": blacklist_nouveau,
     "nvidia_driver.parameters": parameters,
     "nvidia_driver.detect": detect,

@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from ....module_utils.gpu_ready.base.manifest import DIRECTORY as DIRECTORY
+
 SHORT, INSTALL, COPY = 1800, 7200, 14400
 """Seconds until the control node gives a module up: what neither installs nor copies much; package managers and builds;
 gigabytes over a slow line."""
@@ -15,15 +17,12 @@ ATTEMPTS, DELAY = 16, 2
 """How often a service is asked whether it answers, and the seconds between two questions."""
 ANSWERS_WITHIN = 300
 """Seconds after which a service is not asked again, however long each question took."""
-DIRECTORY = "/var/lib/gpu-ready"
-"""Where copied files are on a host until they are used."""
-
 Parameters = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
 class StepFailed(Exception):
-    """A step that ends the plan of its host; ``result`` is that of the module which failed, with its message."""
+    """A step that ends the plan of its host; ``result``: what the failed module answered, with its message."""
 
     def __init__(self, result: Answer) -> None:
         super().__init__(result["msg"])

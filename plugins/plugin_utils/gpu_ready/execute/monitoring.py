@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .model import INSTALL, Execution, Parameters, Step
+from .repository import add_repositories
 
 FILES = Path(__file__).resolve().parents[4] / "roles/gpu_monitoring/files"
 DCGM_FILES = {
@@ -27,11 +28,6 @@ def textfile(step: Parameters, part: Execution) -> None:
     """Run the service that writes metrics."""
     names = ("python", "directory", "interval", "old_names", "branch_ends", "reload")
     part.run("gpu_monitoring", {name: step[name] for name in names}, INSTALL)
-
-
-def repository(step: Parameters, part: Execution) -> None:
-    """Make the packages of DCGM available."""
-    part.run("gpu_repository", {"repositories": step["repositories"]}, INSTALL)
 
 
 def dcgm(step: Parameters, part: Execution) -> None:
@@ -65,7 +61,7 @@ def remove_node_exporter(step: Parameters, part: Execution) -> None:
 STEPS: dict[str, Step] = {
     "gpu_monitoring.node_exporter": node_exporter,
     "gpu_monitoring.textfile": textfile,
-    "gpu_monitoring.repository": repository,
+    "gpu_monitoring.repository": add_repositories,
     "gpu_monitoring.dcgm": dcgm,
     "gpu_monitoring.remove_dcgm": remove_dcgm,
     "gpu_monitoring.remove": remove,

@@ -1,6 +1,6 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""The table of all steps, and the walk over those of one part of a plan."""
+"""The table of all steps, and the walk over one part of a plan."""
 
 from __future__ import annotations
 

@@ -8,47 +8,34 @@ import hashlib
 import re
 from pathlib import Path
 
+from ....module_utils.gpu_ready.containers import engine as engines
+from ....module_utils.gpu_ready.containers.names import ENGINES
 from .model import COPY, DIRECTORY, Answer, Execution, Parameters, Step, StepFailed
 
 TARBALL = re.compile(r".+[.]tar([.](gz|xz))?$")
 NO_IMAGE = (1, 125)
 MISSING = (2, 125)
 """Status of a question: the program is missing, podman cannot use its storage; the verification reports both."""
-SILENT = ("containerd", "k3s", "rke2")
-"""Their ctr ends with 0 in both cases, and prints the name of an image that exists."""
-LISTING = ("--namespace", "gpu-ready", "images", "list", "--quiet")
 
 
-def questions(tag: str) -> dict[str, list[str]]:
-    """Return the command by which each engine says whether it has the image."""
-    listing = [*LISTING, f"name==docker.io/{tag}"]
-    return {
-        "docker": ["docker", "image", "inspect", "--format", "{{ .Id }}", tag],
-        "podman": ["podman", "image", "exists", f"docker.io/{tag}"],
-        "containerd": ["ctr", *listing],
-        "k3s": ["k3s", "ctr", *listing],
-        "rke2": ["/var/lib/rancher/rke2/bin/ctr", "--address", "/run/k3s/containerd/containerd.sock", *listing],
-    }
-
-
-def needs_image(engine: str, question: list[str], part: Execution) -> bool:
+def needs_image(engine: str, tag: str, part: Execution) -> bool:
     """Return whether an engine has to load the image. Raises StepFailed."""
     try:
-        answer = part.command(*question)
+        answer = part.command(*engines.inspect_command(engine, tag))
     except StepFailed as error:
         if error.result.get("rc") not in (*NO_IMAGE, *MISSING):
             raise
-        return error.result["rc"] in NO_IMAGE or engine in SILENT
-    return engine in SILENT and not answer.get("stdout")
+        return error.result["rc"] in NO_IMAGE or engine in engines.OF_CONTAINERD
+    return not engines.has_image(engine, 0, answer.get("stdout") or "")
 
 
 def copy_image(step: Parameters, path: Path, part: Execution) -> tuple[str, str]:
     """Copy an image of the control node if an engine has none of it; return its tag and its path on the host."""
     with path.open("rb") as file:
         tag = f"gpu-ready/verify:{hashlib.file_digest(file, 'sha256').hexdigest()[:12]}"
-    engines = (step["expect"].get("engines") or {}).get("names", ["docker"])
-    asked = questions(tag)
-    needing = [needs_image(engine, asked[engine], part) for engine in engines if engine in asked]
+    expected = (step["expect"].get("engines") or {}).get("names", [engines.DOCKER])
+    asked = [one for one in expected if one in ENGINES and engines.program(one)]
+    needing = [needs_image(engine, tag, part) for engine in asked]
     if any(needing):
         # The slash makes copy create the directory; the module deletes it after every engine has loaded the image.
         copy = {"src": str(path.resolve()), "dest": f"{DIRECTORY}/verify/", "mode": "0600"}

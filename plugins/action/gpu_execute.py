@@ -77,7 +77,8 @@ class HostCaller:
             with deadline(seconds):
                 answer = call_module(self.action, module, arguments, self.variables, check)
         except TimeIsOver:
-            raise fail(SILENT.format(module.rpartition(".")[2], seconds)) from None
+            message = SILENT.format(module.rpartition(".")[2], seconds)
+            raise StepFailed({"failed": True, "timed_out": True, "msg": message}) from None
         except AnsibleConnectionFailure:
             raise
         except AnsibleError as error:

@@ -17,7 +17,21 @@ from ansible import constants as C
 from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
 
-from ..plugin_utils.progress.lines import BAD, GOOD, STEP, Alike, Failures, Line, Progress, count, listed, span
+from ..plugin_utils.progress.lines import (
+    BAD,
+    EVENT,
+    GOOD,
+    STEP,
+    Alike,
+    Event,
+    Failures,
+    Line,
+    Progress,
+    count,
+    listed,
+    parse_event,
+    span,
+)
 from ..plugin_utils.progress.screen import Screen, Ticker, live_possible, strip_controls
 
 DOCUMENTATION = """
@@ -58,26 +72,11 @@ LONGEST = 10_000
 def ending(playbook: str, action: str, value: dict[str, Any], check: bool = False) -> tuple[str, str] | None:
     """How a host ends with this result, and a note; None if it continues, which it does not in a check."""
     facts = value.get("ansible_facts") or {}
-    upgraded = facts.get("gpu_upgrade_result")
-    if isinstance(upgraded, dict):
-        good = ("current", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
-        bad = upgraded.get("state") not in good
-        if upgraded.get("state") in ("current", "excluded"):
-            return GOOD, ""  # possibly most of 2,000 hosts, and the table has them
-        words = [str(upgraded.get("state") or "").replace("_", " ")]
-        if bad and upgraded.get("state") == "rolled_back":
-            words = [f"rolled back to {upgraded.get('from')}"]
-        elif upgraded.get("to"):
-            words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"]
-        words += [f"{upgraded['seconds_unavailable']} s out of service"] if upgraded.get("seconds_unavailable") else []
-        why = str(upgraded.get("reason") or "")
-        words += [why.partition(" -- ")[2] or why] if why else []  # the failure itself was printed when it happened
-        return BAD if bad else GOOD, ", ".join(words)
+    if action == "gpu_turn" and value.get("result"):
+        return turn_ending(playbook, value["result"])
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:
             return BAD, ""
-    if check and "gpu_upgrade_planned" in facts:
-        return GOOD, ""
     if action == "gpu_audit":
         state = (value.get("audit") or {}).get("state", "")
         return GOOD, "" if state in ("ok", "no_gpu") else state
@@ -88,6 +87,23 @@ def ending(playbook: str, action: str, value: dict[str, Any], check: bool = Fals
         if action == "gpu_node_plan" and plan and not plan.get("refusals") and (check or not value.get("todo")):
             return GOOD, ""
     return None
+
+
+def turn_ending(playbook: str, upgraded: dict[str, Any]) -> tuple[str, str]:
+    """How a host ends in a rollout, and a note."""
+    good = ("current", "paused", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
+    bad = upgraded.get("state") not in good
+    if upgraded.get("state") in ("current", "excluded"):
+        return GOOD, ""  # possibly most of 2,000 hosts, and the table has them
+    words = [str(upgraded.get("state") or "").replace("_", " ")]
+    if bad and upgraded.get("state") == "rolled_back":
+        words = [f"rolled back to {upgraded.get('from')}"]
+    elif upgraded.get("to"):
+        words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"]
+    words += [f"{upgraded['seconds_unavailable']} s out of service"] if upgraded.get("seconds_unavailable") else []
+    why = str(upgraded.get("reason") or "")
+    words += [why.partition(" -- ")[2] or why] if why else []  # the failure itself was printed when it happened
+    return BAD if bad else GOOD, ", ".join(words)
 
 
 def named(task: Any) -> str:
@@ -148,7 +164,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         self.ticker = Ticker(lambda: self.screen.tick(self.progress.live()))
 
     def follow_steps(self, display: Any) -> None:
-        """Have the live line name the steps that workers begin; they come as messages that only a log would show."""
+        """Have the live line name the steps that workers begin, and show the events of turns: both come as messages."""
         show = display.display
 
         @functools.wraps(show)
@@ -156,9 +172,23 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             if msg.startswith(STEP) and not self.normal:
                 host, _, step = msg.removeprefix(STEP).partition(": ")
                 self.screen.show_lines(self.progress.step_starts(host, step))
+            event = parse_event(msg) if msg.startswith(EVENT) and not self.normal else None
+            if event:
+                self.follow_turn(event)
+                return None
             return show(msg, *arguments, **options)
 
         display.display = show_or_follow
+
+    def follow_turn(self, event: Event) -> None:
+        """Show an event of a host's turn."""
+        if event.kind == "step":
+            self.screen.show_lines(self.progress.phase_continues(event.host, event.phase, event.text))
+        elif event.kind == "problem":
+            what, _, why = event.text.partition(": ")
+            self.fails(event.host, f"failed at '{what}'", why)
+        else:
+            self.screen.show_lines([Line(f"  {event.host}: {event.text}")])
 
     # ---- the run
 
@@ -274,6 +304,11 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             else:
                 text = debug_text(value, bool(task.run_once))
                 self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+        for name, upgraded in (value.get("results") or {}).items() if action == "gpu_upgrade_fleet" else ():
+            how, note = turn_ending(self.playbook, upgraded)
+            if how == BAD:
+                self.bad.add(name)
+            self.screen.show_lines(self.progress.host_ends(name, how, note))
         end = ending(self.playbook, action, value, self.check)
         if end:
             if end[0] == BAD:

@@ -167,7 +167,7 @@ def scenes(files: Path) -> list[Scene]:
         upgrade_drivers("rollback_drivers.yml", "rollback"),
         upgrade_from_facts("upgrade_drivers.yml", "upgrade"),
         upgrade_from_facts("rollback_drivers.yml", "rollback"),
-        Scene("undrain", "playbooks/undrain.yml", {}, {**plain_answers(), "gpu_drain_journal": drained()}, UNDRAINING),
+        undrain(),
         Scene(
             "uninstall", "playbooks/uninstall.yml", {"gpu_ready_uninstall": True}, plain_answers(), ("gpu_uninstall",)
         ),
@@ -176,7 +176,7 @@ def scenes(files: Path) -> list[Scene]:
     ]
 
 
-UNDRAINING = ("gpu_lease", "gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm")
+UNDRAINING = ("gpu_lease", "gpu_drain_journal", "gpu_drain_docker", "gpu_drain_slurm", "gpu_verify")
 PROVISIONING = (
     "gpu_packages", "gpu_repository", "gpu_files", "gpu_kernel_module", "gpu_cuda_toolkit_default",
     "gpu_cudnn_archive", "gpu_service", "uri", "gpu_daemon_json", "gpu_verify",
@@ -227,6 +227,15 @@ OPTIONAL_STEPS = {
 def drained() -> dict[str, Any]:
     """Return the answer of gpu_drain_journal on a drained host."""
     return {"changed": False, "journal": DRAINS, "description": ["docker's container train is stopped"]}
+
+
+def undrain() -> Scene:
+    """Return undrain.yml for hosts that slurm and docker drain."""
+    given = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD}
+    decided, _ = plan(bare(T4), given)
+    _, answer = plan(carried_out(bare(T4), decided), given)
+    answers = {**plain_answers(), "gpu_node_plan": answer, "gpu_drain_journal": drained()}
+    return Scene("undrain", "playbooks/undrain.yml", given, answers, UNDRAINING)
 
 
 def provision() -> Scene:
@@ -384,6 +393,7 @@ def upgrade_drivers(playbook: str, name: str) -> Scene:
         }
     operator = {
         **changed,
+        **({"gpu_upgrade_rollout": 1700000000} if name == "rollback" else {}),
         "gpu_upgrade_drain": ["slurm", "docker"],
         "gpu_upgrade_soak": 0,
         "gpu_upgrade_batches": ["100%"],

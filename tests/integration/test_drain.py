@@ -97,6 +97,7 @@ def call(
         "entry": entry,
         "gpu_upgrade_drain": hooks,
         "gpu_upgrade_drain_timeout": 240,
+        "gpu_undrain_unverified": True,  # the node has no driver
     }
     options = ("--limit", NODE, *arguments)
     return fleet.play(*options, playbook="tests/integration/drain.yml", extra=values | extra, moments=moments)
@@ -120,9 +121,8 @@ def busy(fleet: Fleet) -> Fleet:
 def test_check_mode_shows_the_drain_and_does_nothing(busy: Fleet) -> None:
     run = call(busy, "drain", "--check", hooks=HOOKS)
     assert run.rc == 0, run.failures(NODE)
-    assert {"docker_drain | Stop docker's GPU containers", "slurm_drain | Drain slurm's node"} <= {
-        name.partition(" : ")[2] for name in run.changed(NODE)
-    }
+    changed = {name.partition(" : ")[2] for name in run.changed(NODE)}
+    assert {"turn | Carry out the turn", "scheduler_as_root | Ask the scheduler, or change its node"} <= changed
     assert running(busy) == ["asked", "holds", "without"] and journal(busy) == {}
     assert "DRAIN" not in slurm(busy)[0]
 
@@ -131,7 +131,7 @@ def test_all_work_is_drained_from_the_node(busy: Fleet, tmp_path: Path) -> None:
     """The job ends as soon as the run has waited for it once."""
     cancelled = tmp_path / "cancelled"
     cancel = ["ssh", "-F", str(busy.directory / "ssh_config"), NODE, "scancel --user root"]
-    awaited = {"task": "gpu_drain : slurm_wait | Show which jobs are awaited", "argv": cancel, "mark": str(cancelled)}
+    awaited = {"task": "waiting at most", "argv": cancel, "mark": str(cancelled)}
     run = call(busy, "drain", hooks=HOOKS, moments=[awaited])
     assert run.rc == 0 and cancelled.exists(), run.failures(NODE)
     assert running(busy) == ["without"]
@@ -154,7 +154,10 @@ def test_undrain_restores_only_what_gpu_ready_drained(busy: Fleet) -> None:
     undrain = partial(busy.play, "--limit", NODE, playbook="playbooks/undrain.yml")
     refused = undrain()
     assert refused.rc != 0 and "gpu_upgrade_drain does not name in this run" in refused.failures(NODE)
-    run = undrain(extra={"gpu_upgrade_drain": HOOKS})
+    unclear = undrain(extra={"gpu_upgrade_drain": HOOKS})
+    assert unclear.rc != 0 and "-e gpu_undrain_unverified=true" in unclear.failures(NODE)
+    assert running(busy) == ["without"] and slurm(busy)[0] == "IDLE+DRAIN"
+    run = undrain(extra={"gpu_upgrade_drain": HOOKS, "gpu_undrain_unverified": True})
     assert run.rc == 0, run.failures(NODE)
     assert running(busy) == ["asked", "holds", "without"]
     assert slurm(busy)[0] == "IDLE"  # slurm forgets the reason later
@@ -175,7 +178,7 @@ def test_a_node_drained_by_somebody_else_stays_drained_with_its_reason(busy: Fle
 
 @pytest.mark.long
 def test_a_killed_drain_is_finished_and_a_reason_given_since_stays(busy: Fleet) -> None:
-    note = {"slurm": {"node": NODE, "controller": NODE, "reason": REASON}}
+    note = {"slurm": {"node": NODE, "controller": NODE, "reason": REASON}, "schema": 1}
     busy.ssh(NODE, f"mkdir -p $(dirname {JOURNAL}) && echo '{json.dumps(note)}' >{JOURNAL}")
     run = call(busy, "drain", hooks="slurm")
     assert run.rc == 0 and slurm(busy) == ("IDLE+DRAIN", REASON), run.failures(NODE)
@@ -212,7 +215,7 @@ def test_a_wait_has_an_end_and_leaves_the_host_drained(busy: Fleet, hook: str, b
     [
         ("slurm", {"gpu_drain_slurm_node": "nobody"}, "slurm: it has no node nobody. Set gpu_drain_slurm_node"),
         ("kubernetes", {"gpu_drain_kubernetes_host": NODE}, "kubectl: it is not on the host where it has to run"),
-        ("kubernets", {}, "gpu_upgrade_drain: kubernets is neither one of"),
+        ("kubernets", {}, "gpu_upgrade_drain is 'kubernets', but must be none, docker, slurm, kubernetes"),
     ],
 )
 @pytest.mark.long

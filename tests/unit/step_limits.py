@@ -5,7 +5,10 @@ import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMITS = re.compile(r"^(SHORT, INSTALL, COPY = )1800, 7200, 14400$", re.M)
+LIMITS = {
+    "gpu_ready/execute/model.py": re.compile(r"^(SHORT, INSTALL, COPY = )1800, 7200, 14400$", re.M),
+    "gpu_ready/turn/phases.py": re.compile(r"^(PATIENCE, ATTEMPT, PLANNING = )900, 900, 900$", re.M),
+}
 
 
 def shorten(tree: Path, seconds: int) -> Path:
@@ -13,8 +16,8 @@ def shorten(tree: Path, seconds: int) -> Path:
     code = tree / "plugins/plugin_utils"
     code.unlink()
     shutil.copytree(ROOT / "plugins/plugin_utils", code, ignore=shutil.ignore_patterns("__pycache__"))
-    model = code / "gpu_ready/execute/model.py"
-    text, count = LIMITS.subn(rf"\g<1>{seconds}, {seconds}, {seconds}", model.read_text())
-    assert count == 1
-    model.write_text(text)
+    for name, limits in LIMITS.items():
+        text, count = limits.subn(rf"\g<1>{seconds}, {seconds}, {seconds}", (code / name).read_text())
+        assert count == 1
+        (code / name).write_text(text)
     return tree

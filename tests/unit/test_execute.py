@@ -201,7 +201,8 @@ def test_a_service_waits_for_the_reboot_that_the_new_module_needs(answer: dict[s
 PROCESS, CONSOLE = "process 7 (python3)", "an unknown user of the module nvidia"
 NO: dict[str, Any] = {}
 REBOOT, WORK = {"gpu_ready_reboot_ok": True}, {"gpu_ready_disrupt": ["reboot"]}
-DRAINED: dict[str, Any] = {"gpu_upgrade_drained": []}
+DRAINED: dict[str, Any] = {"drained": True}
+"""No setting: what a turn says."""
 
 
 @pytest.mark.parametrize(
@@ -228,7 +229,8 @@ def test_a_host_is_rebooted_with_permission_and_not_under_new_work(
             return {**super().run(*arguments), "reboot_required": True, "held_by": held_by}
 
     reload = {**MORE["nvidia_driver.activate"][1], "why": ""}
-    part = execute(Module({**SETTINGS, **given}), nvidia_driver__activate=reload)
+    modules, drained = Module({**SETTINGS, **given}), "drained" in given
+    part = steps.execute("nvidia_driver", {"nvidia_driver.activate": reload}, modules, lambda _: None, drained)
     assert part.reboot_required and bool(part.reboot_refused) is bool(refused) and refused in part.reboot_refused
 
 

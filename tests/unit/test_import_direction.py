@@ -36,6 +36,7 @@ ORDER = {
         "plan",
         "settings",
         "execute",
+        "turn",
         "verdict",
         "rollout",
         "bootstrap",

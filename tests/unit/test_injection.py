@@ -229,7 +229,15 @@ def test_every_variable_of_every_role_is_tested() -> None:
         name
         for name in specified - tested
         if not name.startswith(
-            ("gpu_report_", "gpu_audit_", "gpu_capture_", "gpu_upgrade_", "gpu_drain_", "gpu_kubernetes")
+            (
+                "gpu_report_",
+                "gpu_audit_",
+                "gpu_capture_",
+                "gpu_upgrade_",
+                "gpu_drain_",
+                "gpu_undrain_",
+                "gpu_kubernetes",
+            )
         )
     }
     assert other == {

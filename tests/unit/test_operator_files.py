@@ -99,11 +99,10 @@ def test_a_host_gets_the_file_that_the_operator_named_and_no_other(tmp_path: Pat
 ROLLBACK = """\
 - hosts: all
   gather_facts: false
-  vars:
-    gpu_plan_result: {todo: {}}
-    gpu_upgrade_planned: {from: "{{ version }}", installer: {}}
   tasks:
-    - ansible.builtin.include_role: {name: gpu_ready.nodes.gpu_upgrade, tasks_from: installers}
+    - ansible.builtin.include_role: {name: gpu_ready.nodes.gpu_upgrade, tasks_from: prestage}
+    - ansible.builtin.fail: {msg: "{{ gpu_upgrade_prepared.result.reason }}"}
+      when: gpu_upgrade_prepared.result | length > 0
 """
 
 
@@ -116,6 +115,8 @@ def test_the_installer_for_a_rollback_is_beside_the_new_one(tmp_path: Path) -> N
     (tmp_path / "stage.yml").write_text(ROLLBACK)
     new, old = (str(tmp_path / f"NVIDIA-Linux-x86_64-{version}.run") for version in ("595.71.05", "580.95.05"))
     beside = "580.95.05/../../id_ed25519"
+    todo = {"nvidia_driver.runfile": {"source": new}}
+    planned = {"installer": None, "opened": True, "staged": False}
     asked = {
         "honest": ("580.95.05", [new, old]),
         "lying": ("580.95.05", [new, str(tmp_path / "id_ed25519")]),
@@ -123,7 +124,8 @@ def test_the_installer_for_a_rollback_is_beside_the_new_one(tmp_path: Path) -> N
     }
     hosts = {
         name: make_liar(tmp_path, name, {"gpu_upgrade_stage": {"files": {file: f"/x/{file[-12:]}" for file in files}}})
-        | {"nvidia_driver_runfile": new, "version": version}
+        | {"nvidia_driver_runfile": new}
+        | {"gpu_upgrade_plan": {"todo": todo, "upgrade": {**planned, "from": version}}}
         for name, (version, files) in asked.items()
     }
     done = run_playbook(tmp_path, tmp_path / "stage.yml", hosts)

@@ -59,8 +59,6 @@ def test_a_repair_that_changed_something_is_followed_by_a_new_plan(tmp_path: Pat
 
 VARIABLES = {
     "roles/gpu_ready/tasks/main.yml": {"gpu_plan_part"},
-    "roles/gpu_upgrade/tasks/switch.yml": {"gpu_plan_drains", "gpu_plan_overrides"},
-    "roles/gpu_upgrade/tasks/prestage.yml": {"gpu_plan_drains", "gpu_plan_overrides"},
     "playbooks/provision.yml": set(),
 }
 """Whoever may repair packages, with what the new plan must be given as the first was."""

@@ -146,20 +146,35 @@ def test_a_failed_host_stays_failed_in_later_plays(progress: Any) -> None:
     assert progress.ended == {"n002": BAD}
 
 
+ECHO = """\
+from ansible.plugins.action import ActionBase
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        return {"changed": False, **self._task.args}
+"""
+
+
+def add_echoes(directory: Path) -> None:
+    """Let plays in a directory have the results of gpu-ready's plugins: each returns its arguments."""
+    (directory / "action_plugins").mkdir()
+    for name in ("gpu_turn", "gpu_upgrade_fleet"):
+        (directory / "action_plugins" / f"{name}.py").write_text(ECHO)
+
+
 CHECKED = """\
 - name: Decide the order
   hosts: all
   gather_facts: false
   tasks:
-    - name: Remember the result of hosts that take no part
-      ansible.builtin.set_fact: {gpu_upgrade_result: {state: current}}
-      when: inventory_hostname == 'n001'
-    - name: Remember who takes part
-      ansible.builtin.set_fact: {gpu_upgrade_planned: {to: 595.91.07}}
-      when: inventory_hostname in ['n002', 'n003']
-    - name: Remember the refusal
-      ansible.builtin.set_fact: {gpu_upgrade_result: {state: left_out, reason: no driver fits}}
-      when: inventory_hostname == 'n004'
+    - name: Plan
+      ansible.builtin.debug: {msg: a plan}
+    - name: Decide
+      gpu_upgrade_fleet:
+        due: "{{ [] if ansible_check_mode else ['n002', 'n003'] }}"
+        would: [n002, n003]
+        results: {n001: {state: current}, n004: {state: left_out, reason: no driver fits}}
+      run_once: true
 """
 
 
@@ -169,6 +184,7 @@ CHECKED = """\
 )
 def test_the_check_of_an_upgrade_ends_with_the_hosts_that_it_planned(tmp_path: Path, option: str, words: str) -> None:
     (tmp_path / "upgrade_drivers.yml").write_text(CHECKED)
+    add_echoes(tmp_path)
     shown = ended_with(0, tmp_path, "upgrade_drivers.yml", option)
     assert f"  {words}, failed: n004, in " in shown, shown
     assert re.search(r"(?m)^4 hosts in .*; failed: n004$", shown) and "none failed" not in shown, shown
@@ -238,13 +254,13 @@ UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "
 @pytest.mark.parametrize(
     ("playbook", "action", "value", "end"),
     [
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s out of service")),
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "failed", "to": "2", "from": "1", "reason": "red -- BOTH WAYS FAILED"}}}, (BAD, "failed, 1 -> 2, BOTH WAYS FAILED")),
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "rolled_back", "to": "2", "from": "1", "reason": "red -- It is back"}}}, (BAD, "rolled back to 1, It is back")),
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "left_out", "reason": "no disk"}}}, (BAD, "left out, no disk")),
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "excluded", "reason": "as asked"}}}, (GOOD, "")),
-        ("rollback_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "rolled_back", "to": "1", "from": "2"}}}, (GOOD, "rolled back, 2 -> 1")),
-        ("upgrade_drivers.yml", "set_fact", {"ansible_facts": {"gpu_upgrade_result": {"state": "current", "to": "1"}}}, (GOOD, "")),
+        ("upgrade_drivers.yml", "gpu_turn", {"result": UPGRADED}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s out of service")),
+        ("upgrade_drivers.yml", "gpu_turn", {"result": {"state": "failed", "to": "2", "from": "1", "reason": "red -- BOTH WAYS FAILED"}}, (BAD, "failed, 1 -> 2, BOTH WAYS FAILED")),
+        ("upgrade_drivers.yml", "gpu_turn", {"result": {"state": "rolled_back", "to": "2", "from": "1", "reason": "red -- It is back"}}, (BAD, "rolled back to 1, It is back")),
+        ("upgrade_drivers.yml", "gpu_turn", {"result": {"state": "left_out", "reason": "no disk"}}, (BAD, "left out, no disk")),
+        ("upgrade_drivers.yml", "gpu_turn", {"result": {"state": "excluded", "reason": "as asked"}}, (GOOD, "")),
+        ("rollback_drivers.yml", "gpu_turn", {"result": {"state": "rolled_back", "to": "1", "from": "2"}}, (GOOD, "rolled back, 2 -> 1")),
+        ("upgrade_drivers.yml", "gpu_turn", {"result": {"state": "current", "to": "1"}}, (GOOD, "")),
         ("upgrade_drivers.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, None),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),
         ("site.yml", "gpu_node_plan", {"plan": {"refusals": [{}]}, "todo": {}}, None),
@@ -297,8 +313,8 @@ PLAYBOOK = """\
   serial: [1, 3]
   tasks:
     - name: verify | Collect facts again
-      ansible.builtin.set_fact:
-        gpu_upgrade_result: {state: "{{ 'failed' if inventory_hostname == 'n003' else 'upgraded' }}", reason: because}
+      gpu_turn:
+        result: {state: "{{ 'failed' if inventory_hostname == 'n003' else 'upgraded' }}", reason: because}
     - name: Say what is wrong
       ansible.builtin.fail:
         msg: the full message of the failure
@@ -350,9 +366,9 @@ LASTING = """\
 TURN = """\
 - name: Count the failure
   ansible.builtin.group_by: {key: gpu_upgrade_failed}
-- name: Remember
-  ansible.builtin.set_fact:
-    gpu_upgrade_result: {state: rolled_back, reason: red}
+- name: Carry out the turn
+  gpu_turn:
+    result: {state: rolled_back, reason: red}
 """
 
 STOPPED = """\
@@ -395,6 +411,7 @@ STOPPED = """\
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("site")
     (directory / "upgrade_drivers.yml").write_text(PLAYBOOK)
+    add_echoes(directory)
     (directory / "other.yml").write_text(PLAYBOOK)
     (directory / "site.yml").write_text(RAISING)
     (directory / "rollback_drivers.yml").write_text(LASTING)
@@ -475,6 +492,7 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
 def test_a_rollout_that_stopped_begins_no_batch_and_counts_hosts(tmp_path: Path) -> None:
     (tmp_path / "upgrade_drivers.yml").write_text(STOPPED)
     (tmp_path / "turn.yml").write_text(TURN)
+    add_echoes(tmp_path)
     shown = in_pipe(tmp_path, "upgrade_drivers.yml")
     assert "Roll, batch 1: n001" in shown and "batch 2" not in shown and "skipping" not in shown
     assert re.search(r"(?m)^4 hosts in \d+ s; not in the desired state: n001, n002, n003, n004$", shown)

@@ -98,7 +98,7 @@ def upgraded(before: Facts, device: str) -> Facts:
 def rolled_back(host: Facts) -> compose.Plan:
     """The plan of the rollback, as rollback_drivers.yml asks for it."""
     assert host.upgrade is not None
-    settings = upgrade.rollback_settings(host, host.upgrade.from_)
+    settings = upgrade.rollback_settings(host.upgrade.from_)
     assert settings is not None
     parsed = variables.parse_settings(records.to_json(settings))
     assert not parsed.errors

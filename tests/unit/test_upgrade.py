@@ -232,7 +232,7 @@ def test_refusals_and_bare_hosts_take_no_part() -> None:
 
 def test_the_rollback_requests_exactly_the_previous_driver() -> None:
     old = OLD._replace(packages=["libcuda1=580.95.05-1"])
-    assert records.to_json(upgrade.rollback_settings(host_facts(), old)) == {
+    assert records.to_json(upgrade.rollback_settings(old)) == {
         "nvidia_driver_source": "cuda_repo",
         "nvidia_driver_version": "580.95.05",
         "nvidia_driver_packages": ["libcuda1=580.95.05-1"],
@@ -242,7 +242,7 @@ def test_the_rollback_requests_exactly_the_previous_driver() -> None:
         "nvidia_driver_runfile": "",
         "nvidia_driver_runfile_sha256": "",
     }
-    assert upgrade.rollback_settings(host_facts(), None) is None
+    assert upgrade.rollback_settings(None) is None
 
 
 # ---- the rollout

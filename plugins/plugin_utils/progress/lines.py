@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from ..gpu_ready.report.layout import without_host
 
-PHASES = ("plan", "prestage", "drain", "switch", "verify", "rollback")
-"""Words before the bar in task names that name the phase of an upgrade."""
+PHASES = ("plan", "prestage", "drain", "switch", "verify", "undrain", "soak", "rollback")
+"""Words for the phases of a rollout, before the bar in task names and in the live line."""
+UNDRAINS = ("return", "leave", "undrain alone")
+"""Phases of a turn (plugin_utils/gpu_ready/turn/table.py) in which a host returns to service."""
 GOOD = "done"
 BAD = "failed"
 NAMES = 8
@@ -19,6 +21,8 @@ PLANNED = 40
 """Maximum number of host names before a text that they show alike: each has a plan that somebody has to approve."""
 STEP = "gpu-ready begins "
 """How the messages begin in which a worker names a host and the step that it begins (plugins/action/gpu_execute.py)."""
+EVENT = "gpu-ready"
+"""How the messages begin in which a worker shows an event of a host's turn (plugins/action/gpu_turn.py)."""
 LASTS = 10
 """Seconds after which the live line shows the duration of the present task."""
 SETTLED = 3
@@ -123,6 +127,13 @@ class Progress:
         elif host in self.busy:
             self.steps[host] = step
         return self.live()
+
+    def phase_continues(self, host: str, phase: str, step: str) -> list[Line]:
+        """Begin a phase of a host's turn, or a step in it."""
+        if self.pinned and host not in self.ended:
+            self.turns[host] = Turn(phase_word(phase), step, self.now())
+            return self.live()
+        return self.step_starts(host, step)
 
     def host_answers(self, host: str) -> list[Line]:
         """End the present task on a host."""
@@ -248,6 +259,32 @@ class Failures:
         ]
         self.others = {key: [] for key in self.others}
         return lines
+
+
+def event_text(host: str, kind: str, phase: str, text: str) -> str:
+    """Return an event of a host as one message, which a log can have as it is."""
+    return f"{EVENT} | {host} | {kind} | {phase} | {text or 'begins'}"
+
+
+def phase_word(phase: str) -> str:
+    """Return the word for a phase of a turn, "" before the drain."""
+    word = "undrain" if phase in UNDRAINS else phase.partition(" ")[0]
+    return word if word in PHASES else ""
+
+
+class Event(NamedTuple):
+    """An event of a host: ``kind`` is one of plugin_utils/gpu_ready/turn/model.py."""
+
+    host: str
+    kind: str
+    phase: str
+    text: str
+
+
+def parse_event(message: str) -> Event | None:
+    """Return the event in a message, None for any other message."""
+    words = message.split(" | ", 4)
+    return Event(*words[1:]) if len(words) == 5 and words[0] == EVENT else None
 
 
 def count(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Do something at moments of a run: before a task or a step of a plan begins, or so many seconds later.
+"""Do something at moments of a run: before a task, a step of a plan or a phase of a turn begins, or seconds later.
 
 GPU_READY_MOMENT is a list of {"task": name, "after": seconds, "argv": [...], "die": false, "mark": path}: `argv` is run
 to its end, `die` kills this run's process group; `mark` is written when it happened. Each happens once, in their order.
@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
-from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import STEP
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import STEP, parse_event
 
 DOCUMENTATION = """
 name: moment
@@ -43,9 +43,12 @@ class CallbackModule(CallbackBase):
 
         def follow(display: Any, msg: str, *arguments: Any, **options: Any) -> Any:
             """Notice that a worker begins a step. What happens before it happens there, so that the step waits."""
-            if msg.startswith(STEP):
-                step = msg.partition(": ")[2]
-                self.begins(step, lambda moment: bool(moment.get("after")) == (os.getpid() == main))
+            event = parse_event(msg)
+            names = [msg.partition(": ")[2]] if msg.startswith(STEP) else []
+            if event:  # a note by its first words
+                names += [f"turn: {event.phase}" if event.text == "begins" else " ".join(event.text.split()[:3])]
+            for name in names:
+                self.begins(name, lambda moment: bool(moment.get("after")) == (os.getpid() == main))
             return show(display, msg, *arguments, **options)
 
         Display.display = follow

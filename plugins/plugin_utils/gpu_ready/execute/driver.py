@@ -100,7 +100,7 @@ def activate(step: Parameters, part: Execution) -> None:
         permitted = Permissions(
             boolean(setting("gpu_ready_reboot_ok") or False, strict=False),
             "reboot" in (setting("gpu_ready_disrupt") or []),
-            setting("gpu_upgrade_drained") is not None,
+            part.drained,
         )
         part.reboot_refused = refuse_reboot(step.get("why") or "", part.held_by, permitted)
 

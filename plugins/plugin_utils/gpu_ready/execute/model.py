@@ -53,8 +53,10 @@ class Caller(Protocol):
 class Execution:
     """The steps of one role on one host, and what later ones need of earlier ones."""
 
-    def __init__(self, modules: Caller) -> None:
+    def __init__(self, modules: Caller, drained: bool = False) -> None:
         self.modules = modules
+        self.drained = drained
+        """Whether an upgrade has drained the host, so that nobody expects to keep a GPU."""
         self.reboot_required = False
         self.held_by = ""
         """What uses a GPU, so that the loaded module of the driver cannot be replaced."""

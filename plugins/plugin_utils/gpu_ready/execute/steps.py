@@ -30,12 +30,18 @@ def steps_of(name: str, todo: Mapping[str, Parameters]) -> list[str]:
     return [step for step in todo if step.partition(".")[0] == name]
 
 
-def execute(name: str, todo: Mapping[str, Parameters], modules: Caller, begins: Callable[[str], None]) -> Execution:
+def execute(
+    name: str,
+    todo: Mapping[str, Parameters],
+    modules: Caller,
+    begins: Callable[[str], None],
+    drained: bool = False,
+) -> Execution:
     """Carry out the steps of a part in the order of the plan; return what came of it.
 
     ``begins`` is called with each step. Raises StepFailed at the first failure, with the id of its step in the result.
     """
-    part = Execution(modules)
+    part = Execution(modules, drained)
     for step in steps_of(name, todo):
         begins(step)
         try:

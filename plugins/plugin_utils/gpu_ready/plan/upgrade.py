@@ -119,7 +119,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         refusal="\n".join(refusals),
         installed=installed,
         journal=journal,
-        back=rollback_settings(facts, recorded),
+        back=rollback_settings(recorded),
         drained=facts.drained,
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
@@ -178,7 +178,7 @@ def installed_kind(facts: Facts, version: str) -> str:
 
 def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> list[str]:
     installed = installed_driver(facts)
-    back = rollback_settings(facts, installed)
+    back = rollback_settings(installed)
     if installed is None or back is None or decided.choices.driver is None:
         return []
     rollback = choose.plan_driver(
@@ -200,7 +200,7 @@ def with_chosen_driver(facts: Facts, chosen: DriverChoice) -> Facts:
     return facts._replace(driver=driver, packages=facts.packages._replace(installed=dict(others, **packages)))
 
 
-def rollback_settings(facts: Facts, old: RecordedDriver | None) -> RollbackSettings | None:
+def rollback_settings(old: RecordedDriver | None) -> RollbackSettings | None:
     if not old:
         return None
     return RollbackSettings(

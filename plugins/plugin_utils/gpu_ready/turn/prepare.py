@@ -1,0 +1,111 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""What a rollout does with a host before its turn: the plan, and the downloads. Neither disturbs a running driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ....module_utils.gpu_ready.upgrade import model as journal
+from ..execute import steps
+from ..execute.copies import copy_files
+from ..execute.model import COPY, Answer, Execution, StepFailed
+from . import table
+from .model import STEP, Turn, TurnHost, Unreachable
+from .phases import ONLY, PLANNING, drains_of, plan_repaired, release_lease, take_lease
+
+PLAN, PREPARE = "plan", "prestage"
+"""Phases of a rollout in which no host has a turn."""
+VERSION = re.compile(r"(?<=-)[0-9]{2,4}(?:[.][0-9]+){1,2}(?=(?:-[A-Za-z0-9_-]+)?[.]run$)")
+IS_VERSION = re.compile(r"[0-9]{2,4}([.][0-9]+){1,2}")
+
+
+@contextmanager
+def leased(host: TurnHost) -> Iterator[bool]:
+    """Have the lease of a host; whether that waited for the last step of a killed run."""
+    waited = take_lease(host)
+    try:
+        yield waited
+    finally:
+        try:
+            release_lease(host)
+        except (StepFailed, Unreachable) as error:
+            host.warn(f"the lease of this host was not released: {error}")
+
+
+def ask(host: TurnHost, turn: Turn, overrides: Mapping[str, Any]) -> Answer:
+    """Return the plan of a host with its refusals."""
+    given = {"overrides": {**ONLY, **overrides}, "drains": drains_of(turn, host)}
+    return host.run("gpu_ready.nodes.gpu_node_plan", given, PLANNING)
+
+
+def plan_host(host: TurnHost, backwards: bool) -> Answer:
+    """Return the plan of a host, for the upgrade or for its rollback. Raises StepFailed, Unreachable."""
+    turn = Turn(phase=table.PLAN)
+    answer = ask(host, turn, {})
+    upgrade = answer.get("upgrade") or {}
+    phase = (upgrade.get("journal") or {}).get("phase") or journal.DONE
+    if phase not in (journal.DONE, journal.UNTOUCHED):
+        # A run that was killed leaves its last step running (DKMS, apt), often for minutes: what was seen meanwhile is
+        # no basis for a plan.
+        with leased(host) as waited:
+            if waited:
+                answer = ask(host, turn, {})
+    if backwards and answer.get("upgrade") is not None:
+        # Without a recorded driver there is no rollback: the host keeps its driver.
+        answer = ask(host, turn, answer["upgrade"]["back"] or {"nvidia_driver_source": "none"})
+    return answer
+
+
+def earlier_installer(runfile: str, earlier: str) -> str:
+    """Return the path of the installer of an earlier driver, "" without one.
+
+    It is expected beside that of the operator, with its own version in its name. The version is the host's answer: it
+    must be one, so that the name stays that of an installer.
+    """
+    found = VERSION.search(runfile)
+    return runfile.replace(found.group(), earlier) if found and IS_VERSION.fullmatch(earlier) else ""
+
+
+def prepare_host(host: TurnHost, plan: Answer, backwards: bool) -> None:
+    """Download what the turn of a host installs, and what its rollback does. Raises StepFailed, Unreachable."""
+    planned, rollout = host.settings.planned, host.settings.rollout
+
+    def begins(step: str) -> None:
+        host.show(STEP, PREPARE, step)
+
+    with leased(host):
+        if not (planned["opened"] or backwards):
+            record = {"driver": planned["installed"], "target": planned.get("to") or "", "rollout": rollout}
+            host.run("gpu_ready.nodes.gpu_upgrade_journal", {"phase": journal.STAGED, **record})
+        if "gpu_plan.repair_packages" in plan["todo"]:
+            overrides = (planned.get("back") or {}) if backwards else {}
+            plan = plan_repaired(host, drains_of(Turn(phase=table.PLAN), host), overrides)
+        todo = plan["todo"]
+        steps.execute("kernel_headers", todo, host, begins)
+        repository = {name: todo[name] for name in ("nvidia_driver.repository",) if name in todo}
+        steps.execute("nvidia_driver", repository, host, begins)
+        if planned["staged"]:  # a resumed run has everything and needs no network
+            return
+        begins("downloads")
+        installer = {"installer": planned["installer"]} if planned.get("installer") else {}
+        request = {"todo": todo, **installer}
+        copy_installers(host, planned, request)
+        request["target"] = planned.get("to") or ""
+        host.run("gpu_ready.nodes.gpu_upgrade_stage", request, COPY)
+
+
+def copy_installers(host: TurnHost, planned: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+    """Copy installers of the control node that the host has not."""
+    runfiles = [request["todo"].get("nvidia_driver.runfile"), planned.get("installer")]
+    sources = [str(one["source"]) for one in runfiles if one]
+    if not any("://" not in source for source in sources):
+        return
+    own = Execution(host)
+    asked = own.run("gpu_upgrade_stage", request, check=True)
+    runfile = str(host.setting("nvidia_driver_runfile") or "")
+    earlier = earlier_installer(runfile, str(planned.get("from") or ""))
+    copy_files([runfile, *([earlier] if earlier else [])], asked["files"], own)

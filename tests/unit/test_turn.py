@@ -1,0 +1,385 @@
+"""The turn of a host: the table of its phases, what each does, and a run that is killed anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins.module_utils.gpu_ready.upgrade import model as journal
+from plugins.plugin_utils.gpu_ready.turn import drain, run, table
+from plugins.plugin_utils.gpu_ready.turn.model import Unreachable
+from plugins.plugin_utils.gpu_ready.turn.phases import pieces_of
+from tests.unit.turn_host import NEW, OLD, Disk, Killed, MemoryHost, take_turn, unreachable
+from tests.unit.turn_paths import wrong_write
+
+TABLE = Path(__file__).resolve().parents[2] / "docs/dev/turns.md"
+HOOKS = ("docker", "slurm", "kubernetes")
+RED = {"msg": "Not verified"}
+
+
+def pairs() -> str:
+    """Return what follows each pair of phase and result; several ends depend on the kind of turn and the driver."""
+    lines = []
+    for phase in table.PHASES:
+        for result in table.RESULTS:
+            ends = [
+                table.next_action(table.Journal(kind, phase, touched, soak), result)
+                for kind in table.KINDS
+                for touched in (False, True)
+                for soak in (60, 0)
+            ]
+            lines.append(f"{phase:16}  {result:11}  {', or '.join(dict.fromkeys(ends))}")
+    return "\n".join(lines) + "\n"
+
+
+def test_every_pair_of_phase_and_result_has_its_row() -> None:
+    assert f"```\n{pairs()}```" in TABLE.read_text(), f"docs/dev/turns.md has not this table:\n{pairs()}"
+    for phase in table.PHASES:
+        assert pieces_of(phase, MemoryHost(Disk())), phase
+        for result in table.RESULTS:
+            for kind in table.KINDS:
+                for touched in (False, True):
+                    end = table.next_action(table.Journal(kind, phase, touched, 60), result)
+                    assert end in (*table.PHASES, *table.ENDS), (phase, result)
+
+
+def test_every_phase_can_end_the_turn_and_none_is_left_without_a_way_to_it() -> None:
+    for kind in table.KINDS:
+        reached, new = set(), {table.LEASE}
+        while new:
+            reached |= new
+            states = [
+                table.Journal(kind, one, touched, 60)
+                for one in reached
+                for touched in (False, True)
+                if one in table.ROWS
+            ]
+            new = {table.next_action(state, result) for state in states for result in table.RESULTS} - reached
+        assert reached & set(table.ENDS)
+        if kind == table.UPGRADE:
+            assert set(table.PHASES) - reached == {table.DRAIN_ALONE, table.RETURN_ALONE}
+
+
+def modules(host: MemoryHost) -> list[str]:
+    """Return the calls of a host: module, and what it was asked for."""
+    found = []
+    for module, given, _ in host.calls:
+        what = given.get("phase") or given.get("state") or given.get("action") or ""
+        found.append(f"{Path(module).name if '/' in module else module.rpartition('.')[2]} {what}".strip())
+    return found
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> str:
+    path = tmp_path / "balancer.yml"
+    path.write_text("[]\n")
+    return str(path)
+
+
+def test_a_turn_drains_replaces_verifies_undrains_and_verifies_again(hook: str) -> None:
+    host = MemoryHost(Disk(), (*HOOKS, hook))
+    turn = take_turn(host)
+    assert run.describe_end(turn, True) == ("upgraded", "active and verified")
+    assert host.phases == ["lease", "drain", "plan", "switch", "verify", "return", "soak"]
+    assert modules(host) == [
+        "gpu_lease taken",
+        "gpu_upgrade_journal draining",
+        "gpu_drain_journal",
+        "gpu_lease extended",
+        "gpu_drain_docker drained",
+        # A scheduler is asked who drained its node, before the host records that gpu-ready does.
+        *["gpu_drain_slurm drained", "gpu_drain_journal", "gpu_drain_slurm drained", "gpu_drain_slurm waited"],
+        *["gpu_drain_kubernetes cordoned", "gpu_drain_journal", "gpu_drain_kubernetes cordoned"],
+        "gpu_drain_kubernetes evicted",
+        *["gpu_drain_journal", "balancer.yml drain"],
+        "gpu_node_plan",
+        "gpu_upgrade_journal switching",
+        "gpu_packages",
+        "gpu_kernel_module reloaded",
+        "gpu_verify",
+        "gpu_upgrade_journal verified",
+        "gpu_drain_journal",
+        "gpu_lease extended",
+        *["balancer.yml undrain", "gpu_drain_journal"],
+        *["gpu_drain_kubernetes uncordoned", "gpu_drain_journal"],
+        *["gpu_drain_slurm undrained", "gpu_drain_journal"],
+        "gpu_drain_docker undrained",
+        "gpu_upgrade_journal done",
+        "gpu_lease extended",
+        "gpu_verify",
+        "gpu_lease released",
+    ]
+    assert host.disk.serving == [NEW] * 4 and not host.disk.leased
+    [begun] = [given for module, given, _ in host.calls if given.get("phase") == "draining"]
+    assert (begun["rollout"], begun["driver"]["version"]) == (7, OLD)
+
+
+@pytest.mark.parametrize(
+    ("fails", "end", "phase", "driver", "served"),
+    [
+        # Before the driver is touched: the host is verified as it is, and returns to service.
+        ({"gpu_node_plan": [{"msg": "refused"}]}, "untouched", "untouched", OLD, True),
+        ({"gpu_upgrade_journal switching": [{}]}, "untouched", "untouched", OLD, True),
+        # A drain that fails leaves the host drained.
+        ({"gpu_drain_docker drained": {}}, "untouched", "draining", OLD, False),
+        ({"gpu_drain_slurm waited": {}}, "untouched", "draining", OLD, False),
+        ({"gpu_node_plan": [{}], "gpu_verify": RED}, "untouched", "draining", OLD, False),
+        # After it: back to the recorded driver, which stays drained.
+        ({"gpu_packages NVIDIA driver": [{}]}, "rolled back", "back", OLD, False),
+        ({"gpu_packages NVIDIA driver": [{"timed_out": True}]}, "rolled back", "back", OLD, False),
+        ({"gpu_kernel_module reloaded": [{}]}, "rolled back", "back", OLD, False),
+        ({"gpu_verify": [RED]}, "rolled back", "back", OLD, False),
+        ({"gpu_verify": [None, RED]}, "rolled back", "back", OLD, True),
+        ({"gpu_verify": RED}, "out of service", "stuck", OLD, False),
+        ({"gpu_verify": [RED], "gpu_packages NVIDIA driver": [None, {}]}, "out of service", "stuck", NEW, False),
+        # The new driver is verified by then: there is nothing to undo.
+        ({"gpu_drain_slurm undrained": {}}, "still drained", "verified", NEW, False),
+        ({"gpu_upgrade_journal done": {}}, "still drained", "verified", NEW, True),
+        # Another run has the host, or nobody knows.
+        ({"gpu_packages NVIDIA driver": {"another_run": True}}, "taken over", "switching", OLD, False),
+        ({"gpu_drain_docker undrained": {"another_run": True}}, "taken over", "verified", NEW, True),
+        ({"gpu_packages NVIDIA driver": unreachable()}, "lost", "switching", OLD, False),
+        ({"gpu_verify": [None, unreachable()]}, "lost", "done", NEW, True),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else None,
+)
+def test_a_failure_is_followed_by_what_the_table_says(
+    fails: dict[str, Any], end: str, phase: str, driver: str, served: bool
+) -> None:
+    host = MemoryHost(Disk(), ("slurm", "docker"), fails=fails)
+    turn = take_turn(host)
+    assert (turn.phase, host.disk.upgrade and host.disk.upgrade.phase) == (end, phase), host.events
+    assert host.disk.driver == driver
+    assert bool(host.disk.serving) == served
+    assert "unverified" not in host.disk.serving
+    assert host.disk.leased == (end in ("lost", "taken over"))
+    state, why = run.describe_end(turn, True)
+    assert state == ("rolled_back" if end == "rolled back" else "failed")
+    assert [text for kind, _, text in host.events if kind == "problem"][0] in why
+
+
+def test_a_host_that_does_not_answer_after_its_reboot_is_lost_and_resumed() -> None:
+    disk = Disk()
+    lost = MemoryHost(disk, ("docker",), action="reboot", gpu_ready_reboot_ok=True)
+    lost.fails = {"reboot": {"msg": "Timed out waiting for last boot time check (timeout=1200)"}}
+    lost.fails["gpu_upgrade_journal going_back"] = unreachable()
+    turn = take_turn(lost)
+    state, why = run.describe_end(turn, True)
+    assert (turn.phase, state, disk.upgrade and disk.upgrade.phase) == ("lost", "failed", "switching")
+    assert "Timed out waiting for last boot time check" in why and "No route to host" in why and "to resume" in why
+    again = MemoryHost(disk, ("docker",), action="reboot", gpu_ready_reboot_ok=True)
+    assert take_turn(again, touched=True).phase == "upgraded"
+    assert disk.loaded == NEW and disk.upgrade and disk.upgrade.phase == "done"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_no_host_is_rebooted_without_permission(allowed: bool) -> None:
+    host = MemoryHost(Disk(), ("docker",), action="reboot", gpu_ready_reboot_ok=allowed)
+    turn = take_turn(host)
+    assert ("reboot" in modules(host)) == allowed
+    assert turn.phase == ("upgraded" if allowed else "untouched") and (allowed or "gpu_ready_reboot_ok" in turn.reason)
+    assert turn.way == ("reboot" if allowed else "none")
+    assert host.disk.serving == [NEW if allowed else OLD]
+
+
+def test_a_rollback_that_fails_leaves_the_host_out_of_service() -> None:
+    disk = Disk()
+    disk.driver = disk.loaded = disk.verified = NEW
+    host = MemoryHost(disk, ("docker",), fails={"gpu_verify": RED})
+    turn = take_turn(host, table.ROLLBACK)
+    assert (turn.phase, disk.upgrade and disk.upgrade.phase) == ("out of service", "stuck")
+    assert "THIS WAS THE ROLLBACK" in run.describe_end(turn, True)[1]
+    again = take_turn(MemoryHost(disk, ("docker",)), table.ROLLBACK, touched=True)
+    assert run.describe_end(again, True)[0] == "rolled_back" and disk.loaded == OLD and disk.serving == [OLD]
+
+
+def test_a_node_that_somebody_else_drained_is_left_drained() -> None:
+    disk = Disk()
+    disk.drained = {"slurm": "RMA: broken"}
+    host = MemoryHost(disk, ("slurm",))
+    assert take_turn(host).phase == "upgraded"
+    assert disk.drained == {"slurm": "RMA: broken"}
+    assert "gpu_drain_slurm undrained" not in modules(host)
+    assert ("note", "drain", "drained by somebody else") in host.events
+
+
+def test_the_lease_waits_for_the_last_step_of_a_killed_run() -> None:
+    running = {"msg": "its last step still runs", "another_run": True, "last_step_running": True}
+    host = MemoryHost(Disk(), fails={"gpu_lease taken": [running, running]})
+    assert take_turn(host).phase == "upgraded" and modules(host)[:3] == ["gpu_lease taken"] * 3
+    endless = MemoryHost(Disk(), fails={"gpu_lease taken": running})
+    turn = take_turn(endless)
+    assert turn.phase == "left out" and 80 <= modules(endless).count("gpu_lease taken") <= 92
+    refused = MemoryHost(Disk(), fails={"gpu_lease taken": {"msg": "bob works on it", "another_run": True}})
+    assert take_turn(refused).phase == "left out" and modules(refused) == ["gpu_lease taken"]
+    assert run.describe_end(take_turn(refused), False) == ("left_out", "Nothing was changed. lease: bob works on it")
+
+
+# ---- killed anywhere -------------------------------------------------------------------------------------------------
+
+SCENES: dict[str, dict[str, Any]] = {
+    "upgraded": {},
+    "rolled back": {"gpu_verify": [RED]},
+    "rolled back after its soak": {"gpu_verify": [None, RED]},
+    "out of service": {"gpu_verify": [RED], "gpu_packages NVIDIA driver": [None, {}]},
+    "untouched": {"gpu_node_plan": [{}]},
+}
+
+
+def writes_of(fails: dict[str, Any], hook: str) -> list[str]:
+    """Return what a turn writes to the journals of its host."""
+    host = MemoryHost(Disk(), (*HOOKS, hook), fails={key: list(value) for key, value in fails.items()})
+    take_turn(host)
+    return host.disk.writes
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_killed_after_any_write_of_a_journal_the_same_command_resumes(scene: str, hook: str) -> None:
+    count = len(writes_of(SCENES[scene], hook))
+    assert count >= 8
+    for number in range(1, count + 1):
+        disk = Disk()
+        fails = {key: list(value) for key, value in SCENES[scene].items()}
+        host = MemoryHost(disk, (*HOOKS, hook), fails=fails)
+        host.kill_after = number
+        with pytest.raises(Killed):
+            take_turn(host)
+        at = disk.writes[-1]
+        # The same command, which plans first: a host that is done has no turn, any other one begins again.
+        for _ in range(2):
+            if disk.upgrade and disk.upgrade.phase == journal.DONE and not disk.drained:
+                break
+            touched = bool(disk.upgrade and disk.upgrade.phase not in journal.CLOSED and disk.upgrade.touched)
+            turn = take_turn(MemoryHost(disk, (*HOOKS, hook)), touched=touched)
+            assert turn.phase == "upgraded", (number, at, turn)
+        assert disk.loaded == NEW and not disk.drained and disk.drains == type(disk.drains)(), (number, at)
+        assert disk.upgrade and disk.upgrade.phase == journal.DONE
+        assert "unverified" not in disk.serving, (number, at)
+
+
+def test_every_turn_in_memory_writes_what_the_table_says(hook: str) -> None:
+    written = []
+    for fails in SCENES.values():
+        writes = [one for one in writes_of(fails, hook) if one != "drains"]
+        assert wrong_write(writes) == ""
+        written.append(tuple(writes))
+    assert len(set(written)) == len(SCENES)
+    for wrong in (["switching"], ["draining", "done"], ["draining", "switching", "back"], ["draining", "verified"]):
+        assert wrong_write(wrong), wrong
+    assert wrong_write(["draining", "switching", "going_back"], backwards=True)
+
+
+# ---- drain and undrain alone -----------------------------------------------------------------------------------------
+
+
+def test_an_undrain_verifies_first_and_only_where_something_is_drained(hook: str) -> None:
+    disk = Disk()
+    idle = MemoryHost(disk, ("docker", hook))
+    assert take_turn(idle, table.UNDRAIN_ONLY).phase == "undrained"
+    assert modules(idle) == ["gpu_lease taken", "gpu_drain_journal", "gpu_lease released"]
+    assert take_turn(MemoryHost(disk, ("docker", hook)), table.DRAIN_ONLY).phase == "drained"
+    broken = MemoryHost(disk, ("docker", hook), fails={"gpu_verify": RED})
+    turn = take_turn(broken, table.UNDRAIN_ONLY)
+    assert (turn.phase, disk.drained) == ("refused", {"docker": "gpu-ready"}) and "Not verified" in turn.reason
+    assert "gpu_drain_docker undrained" not in modules(broken)
+    forced = MemoryHost(disk, ("docker", hook), fails={"gpu_verify": RED}, gpu_undrain_unverified=True)
+    assert take_turn(forced, table.UNDRAIN_ONLY).phase == "undrained" and not disk.drained
+    take_turn(MemoryHost(disk, ("docker",)), table.DRAIN_ONLY)
+    good = MemoryHost(disk, ("docker",))
+    assert take_turn(good, table.UNDRAIN_ONLY).phase == "undrained"
+    assert modules(good).index("gpu_verify") < modules(good).index("gpu_drain_docker undrained")
+
+
+def test_a_host_that_is_rolled_back_is_verified_with_the_driver_that_it_has() -> None:
+    disk = Disk()
+    assert take_turn(MemoryHost(disk, ("docker",), fails={"gpu_verify": [RED]})).phase == "rolled back"
+    assert disk.loaded == OLD and disk.drained
+    assert take_turn(MemoryHost(disk, ("docker",)), table.UNDRAIN_ONLY).phase == "undrained"
+    assert disk.serving == [OLD] and not disk.drained
+
+
+def test_an_unknown_hook_drains_nothing() -> None:
+    host = MemoryHost(Disk(), ("docker", "/nowhere/else.yml"))
+    turn = take_turn(host)
+    assert turn.phase == "untouched" and "/nowhere/else.yml is neither one of none, docker" in turn.reason
+    assert not host.disk.drained
+
+
+def test_a_journal_that_names_another_node_is_refused() -> None:
+    disk = Disk()
+    assert take_turn(MemoryHost(disk, ("slurm",)), table.DRAIN_ONLY).phase == "drained"
+    other = MemoryHost(disk, ("slurm",))
+    node = other.node("slurm") | {"node": "n2"}
+    other.node = lambda hook: node  # type: ignore[method-assign]
+    for kind in (table.DRAIN_ONLY, table.UNDRAIN_ONLY):
+        turn = take_turn(other, kind)
+        assert turn.phase == "refused" and "was drained with node n1, reason" in turn.reason
+    assert "gpu_drain_slurm undrained" not in modules(other)
+
+
+@pytest.mark.parametrize(("seconds", "rounds"), [(1, drain.MOST_ROUNDS), (100, 25)])
+def test_a_wait_that_never_ends_ends(seconds: int, rounds: int) -> None:
+    clock, asked = [0.0], []
+
+    def call(deadline: float) -> dict[str, Any]:
+        clock[0] += seconds
+        asked.append(deadline)
+        return {"done": False, "deadline": 5.0, "remaining_s": 10**9, "waiting": "time"}
+
+    with pytest.raises(Exception, match="lasts longer than gpu_upgrade_drain_timeout allows"):
+        drain.until_done(call, 1800, lambda: clock[0], lambda _: None)
+    assert len(asked) == rounds and asked[:2] == [0.0, 5.0]
+
+
+def test_an_unreachable_host_raises_nothing_and_keeps_its_journal() -> None:
+    host = MemoryHost(Disk(), fails={"gpu_lease taken": unreachable()})
+    assert take_turn(host).phase == "left out" and host.disk.upgrade is None
+    gone = MemoryHost(Disk(), fails={"gpu_lease released": unreachable()})
+    assert take_turn(gone).phase == "upgraded"
+    assert any(kind == "warning" and "was not released" in text for kind, _, text in gone.events)
+    assert isinstance(unreachable(), Unreachable)
+
+
+# ---- what a host says ------------------------------------------------------------------------------------------------
+
+LIES: list[Any] = [{}, {"node": "peer", "controller": "peer", "host": "peer"}, {"kubeconfig": "/etc/evil"}]
+LIES += [{"hooks": [drain.mark_of("/etc/passwd.yml")]}, {"hooks": ["/etc/passwd.yml"]}, {"reason": "RMA"}]
+
+
+class LyingHost(MemoryHost):
+    """A host whose journal of drains lists what it likes, and whose other answers have more than they should."""
+
+    def __init__(self, lie: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(Disk(), *arguments, **options)
+        self.lie = lie
+
+    def answer_gpu_drain_journal(self, given: Any) -> dict[str, Any]:
+        honest = super().answer_gpu_drain_journal(given)["journal"]
+        hooks = ("slurm", "kubernetes", "tasks")
+        return {"journal": {name: {**honest.get(name, {}), **self.lie} for name in hooks}}
+
+    def answer_gpu_drain_docker(self, given: Any) -> dict[str, Any]:
+        return {**self.lie, "done": True, "tasks": "evil.yml", "path": "/etc/evil.yml"}
+
+
+@pytest.mark.parametrize("kind", [table.UPGRADE, table.DRAIN_ONLY, table.UNDRAIN_ONLY])
+def test_no_answer_of_a_host_selects_what_happens_elsewhere(kind: str, hook: str) -> None:
+    """A module, a host, a kubeconfig, a task file: all from the variables of the run. The host only says whether."""
+    hooks = (*HOOKS, hook)
+
+    def elsewhere(host: MemoryHost) -> set[tuple[str, str]]:
+        take_turn(host, kind)
+        names = ("gpu_drain_slurm", "gpu_drain_kubernetes", hook)
+        calls = [(module, dict(given)) for module, given, _ in host.calls if module in names]
+        for _, given in calls:
+            given.pop("recorded", None)  # whether gpu-ready drained this host: it concerns this host's own node only
+        return {(module, str(sorted(given.items()))) for module, given in calls}
+
+    drained = Disk()
+    take_turn(MemoryHost(drained, hooks), table.DRAIN_ONLY)
+    honest = elsewhere(MemoryHost(drained if kind == table.UNDRAIN_ONLY else Disk(), hooks))
+    assert len(honest) == {table.UPGRADE: 8, table.DRAIN_ONLY: 5, table.UNDRAIN_ONLY: 3}[kind]
+    for lie in LIES:
+        assert elsewhere(LyingHost(lie, hooks)) <= honest, lie

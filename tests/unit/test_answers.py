@@ -224,7 +224,7 @@ ANSWERS = find_answers(TASKS, ROLE_VARIABLES)
 
 
 def test_answers_are_found_through_variables() -> None:
-    assert {"gpu_plan_result", "__gpu_drain_recorded", "gpu_upgrade_planned", "__gpu_upgrade_asked"} <= ANSWERS
+    assert {"gpu_plan_result", "__gpu_drain_recorded", "__gpu_upgrade_asked"} <= ANSWERS
     assert not {"nvidia_driver_runfile", "__gpu_drain_slurm", "__gpu_drain_hooks", "inventory_hostname"} & ANSWERS
 
 

@@ -3,205 +3,154 @@
 
 DOCUMENTATION = r"""
 module: gpu_upgrade_fleet
-short_description: Plan a rollout of driver upgrades, or report its results
+short_description: Plan a rollout of driver upgrades, line up its hosts, report its results
 description:
-  - Takes the answers of M(gpu_node_plan) for all hosts, and returns order, batches and a table.
-  - Runs on the control node.
-  - With O(ended) it returns the result of each host instead.
+  - Runs on the control node, once for all hosts of a play. It reads the hosts' variables and registered answers itself.
+  - Keeps the record of the rollout, one file in C(gpu_ready_state_dir), by which a rollout is resumed and undone.
+  - C(gpu_upgrade_backwards), which C(playbooks/rollback_drivers.yml) sets, makes it a rollback.
 options:
-  hosts:
-    description: All hosts in the order of the inventory.
-    type: list
-    elements: str
+  do:
+    description:
+      - V(plan) - Decide from C(gpu_upgrade_plan) of each host who takes part, in which order and batches.
+      - V(stop_if_refused) - Fail if hosts are refused and C(gpu_upgrade_leave_out) is not set.
+      - V(line_up) - Put the hosts that are prepared, by C(gpu_upgrade_prepared), into batches.
+      - V(report) - Return the result of each host, from C(gpu_upgrade_prepared), C(gpu_turn) and the record.
+      - V(require_desired_state) - Fail if the report says that this host is not in the desired state.
+    type: str
     required: true
-  upgrades:
-    description: RV(gpu_node_plan#module:upgrade) by host.
-    type: dict
-    required: true
-  failures:
-    description: Why no facts of a host were collected, or why it was not prepared, by host.
-    type: dict
-    default: {}
-  groups:
-    description: The inventory's groups.
-    type: dict
-    default: {}
-  canaries:
-    description: Hosts or groups of the first batch.
-    type: list
-    elements: str
-    default: []
-  first:
-    description: Hosts or groups that follow, in this order.
-    type: list
-    elements: str
-    default: []
-  exclude:
-    description: Hosts or groups that are not upgraded.
-    type: list
-    elements: str
-    default: []
-  batches:
-    description: Sizes of batches, numbers or shares of all hosts.
-    type: list
-    elements: raw
-    default: ["100%"]
-  rollout:
-    description: With O(backwards), the rollout to undo; 0 for the last one.
-    type: int
-    default: 0
-  max_failures:
-    description: Failures that the rollout tolerates, a number or a share of its hosts such as V(10%).
-    type: raw
-    default: 0
-  settings:
-    description: Settings of the whole rollout by variable and host. They must not differ.
-    type: dict
-    default: {}
-  drains:
-    description: How each host is drained, for the table.
-    type: dict
-    default: {}
-  backwards:
-    description: Roll back to the recorded driver. Hosts of other rollouts keep theirs.
-    type: bool
-    default: false
-  limited:
-    description: The run has a C(--limit), which excludes the names of RV(watch).
-    type: bool
-    default: false
-  ended:
-    description: Results by host. With it the module reports.
-    type: dict
-  began:
-    description: Hosts whose upgrade began.
-    type: list
-    elements: str
-    default: []
-  lost:
-    description: Hosts that became unreachable.
-    type: list
-    elements: str
-    default: []
-  good:
-    description: States of results that are no failure.
-    type: list
-    elements: str
-    default: [current, upgraded]
-  budget:
-    description: For the report, RV(budget) of the plan.
-    type: int
-    default: 0
+    choices: [plan, stop_if_refused, line_up, report, require_desired_state]
 attributes:
-  check_mode: {support: full, description: It never changes anything.}
-  diff_mode: {support: none, description: It never changes anything.}
+  check_mode: {support: full, description: It makes the plan and writes no record.}
+  diff_mode: {support: none, description: It changes nothing but the record.}
 author: The gpu-ready maintainers
 """
 
 EXAMPLES = r"""
 - name: Plan the rollout
-  gpu_ready.nodes.gpu_upgrade_fleet:
-    hosts: "{{ ansible_play_hosts_all }}"
-    upgrades: "{{ upgrades }}"
-    canaries: [gpu-test]
-    batches: [1, "10%", "50%"]
+  gpu_ready.nodes.gpu_upgrade_fleet: {do: plan}
   run_once: true
+  register: gpu_upgrade_fleet
 
-- name: Decide without one rack
-  gpu_ready.nodes.gpu_upgrade_fleet:
-    hosts: "{{ ansible_play_hosts_all }}"
-    upgrades: "{{ upgrades }}"
-    groups: "{{ groups }}"
-    exclude: [rack7]
+- name: Line up the hosts that are prepared
+  gpu_ready.nodes.gpu_upgrade_fleet: {do: line_up}
   run_once: true
+  register: gpu_upgrade_lineup
 
 - name: Report the results
-  gpu_ready.nodes.gpu_upgrade_fleet:
-    hosts: "{{ ansible_play_hosts_all }}"
-    upgrades: "{{ upgrades }}"
-    ended: "{{ results }}"
+  gpu_ready.nodes.gpu_upgrade_fleet: {do: report}
   run_once: true
+  register: gpu_upgrade_results
 """
 
 RETURN = r"""
+table:
+  description: The table to print.
+  returned: for V(plan) and V(report)
+  type: str
 due:
-  description: Hosts to upgrade, in order.
-  returned: without ended
+  description: Hosts to upgrade, in order; none under C(--check).
+  returned: for V(plan)
   type: list
   elements: str
+results:
+  description: >-
+    Results by host, with C(host), C(state), C(from), C(to), C(way), C(seconds_unavailable) and C(reason): of the hosts
+    that take no part (V(current), V(left_out), V(excluded)), or of those that wait for the next run (V(paused)).
+  returned: for V(plan) and V(line_up)
+  type: dict
+refused:
+  description: Why hosts cannot take part, by host.
+  returned: for V(plan)
+  type: dict
+stop:
+  description: Why nothing is begun, empty where it is.
+  returned: for V(plan)
+  type: str
 serial:
-  description: Sizes of the batches.
-  returned: without ended
+  description: Sizes of the batches, if all hosts can be prepared.
+  returned: for V(plan)
   type: list
   elements: int
   sample: [1, 2, 21]
+rollout:
+  description: The id of this rollout, in seconds since 1970; a resumed run keeps it. A rollback has an id of its own.
+  returned: for V(plan)
+  type: int
+  sample: 1767225600
+undoes:
+  description: The id of the rollout that a rollback undoes; 0 for an upgrade.
+  returned: for V(plan)
+  type: int
+resumed:
+  description: An earlier run began this rollout.
+  returned: for V(plan)
+  type: bool
+budget:
+  description: The number of hosts that may fail in this run.
+  returned: for V(plan)
+  type: int
+  sample: 2
+record:
+  description: The file with the record of this rollout; empty under C(--check), or if there is nothing to do.
+  returned: for V(plan)
+  type: str
+  sample: /srv/inventory/.gpu-ready/rollout-1767225600.jsonl
+canaries:
+  description: The hosts of C(gpu_upgrade_canaries).
+  returned: for V(plan)
+  type: list
+  elements: str
+canary_passed:
+  description: An earlier run of this rollout upgraded one of them.
+  returned: for V(plan)
+  type: bool
+batches:
+  description: The sizes in C(gpu_upgrade_batches).
+  returned: for V(plan)
+  type: list
+  elements: str
+pauses:
+  description: This run ends after its first batch.
+  returned: for V(plan)
+  type: bool
 roll:
-  description: RV(due) with one more name after each batch, RV(watch), so that no whole batch can become unreachable.
-  returned: without ended
+  description: Hosts in order, with one more name after each batch (RV(watch)), so that no whole batch can be lost.
+  returned: for V(line_up)
   type: list
   elements: str
   sample: ["gpu1", "gpu_upgrade_batch_1", "gpu2", "gpu3", "gpu_upgrade_batch_2"]
 sizes:
   description: Sizes of these batches.
-  returned: without ended
+  returned: for V(line_up)
   type: list
   elements: int
   sample: [2, 3]
 watch:
-  description: The names that stand for the control node.
-  returned: without ended
+  description: The names that stand for the control node; none with a C(--limit), which would leave them out.
+  returned: for V(line_up)
   type: list
   elements: str
-current:
-  description: Hosts with the desired driver.
-  returned: without ended
-  type: list
-  elements: str
-done:
-  description: Those of them that an earlier run of this rollout upgraded.
-  returned: without ended
-  type: list
-  elements: str
-reasons:
-  description: Why hosts need no upgrade, by host.
-  returned: without ended
-  type: dict
-kept:
-  description: Why hosts keep their driver in a rollback, by host.
-  returned: without ended
-  type: dict
-  sample: {"gpu4": "no rollback: another rollout changed this host last"}
-rollout:
-  description: The id of this rollout, in seconds since 1970; a resumed run keeps it.
-  returned: without ended
-  type: int
-  sample: 1767225600
-resumed:
-  description: An earlier run began this rollout.
-  returned: without ended
-  type: bool
-budget:
-  description: The number of hosts that may fail in the rollout.
-  returned: without ended
-  type: int
-  sample: 2
-refused:
-  description: Why hosts cannot take part, by host.
-  returned: without ended
-  type: dict
+kind:
+  description: V(upgrade) or V(rollback).
+  returned: for V(report)
+  type: str
 outcomes:
   description: The result of each host.
-  returned: with ended
+  returned: for V(report)
   type: dict
 bad:
   description: Hosts that are not in the desired state, except those that the operator excluded.
-  returned: with ended
+  returned: for V(report)
   type: list
   elements: str
-table:
-  description: The table to print.
-  returned: always
-  type: str
+began:
+  description: When the turn of each host began, in seconds since 1970.
+  returned: for V(report)
+  type: dict
+ended:
+  description: When it ended.
+  returned: for V(report)
+  type: dict
 """
 
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
@@ -209,25 +158,11 @@ from ..module_utils.gpu_ready.base.action_plugins import run_without_plugin
 
 ANSWER = UpgradeFleetAnswer
 ARGUMENT_SPEC = {
-    "hosts": {"type": "list", "elements": "str", "required": True},
-    "upgrades": {"type": "dict", "required": True},
-    "failures": {"type": "dict", "default": {}},
-    "groups": {"type": "dict", "default": {}},
-    "canaries": {"type": "list", "elements": "str", "default": []},
-    "first": {"type": "list", "elements": "str", "default": []},
-    "exclude": {"type": "list", "elements": "str", "default": []},
-    "batches": {"type": "list", "elements": "raw", "default": ["100%"]},
-    "rollout": {"type": "int", "default": 0},
-    "max_failures": {"type": "raw", "default": 0},
-    "settings": {"type": "dict", "default": {}},
-    "drains": {"type": "dict", "default": {}},
-    "backwards": {"type": "bool", "default": False},
-    "limited": {"type": "bool", "default": False},
-    "ended": {"type": "dict"},
-    "began": {"type": "list", "elements": "str", "default": []},
-    "lost": {"type": "list", "elements": "str", "default": []},
-    "good": {"type": "list", "elements": "str", "default": ["current", "upgraded"]},
-    "budget": {"type": "int", "default": 0},
+    "do": {
+        "type": "str",
+        "required": True,
+        "choices": ["plan", "stop_if_refused", "line_up", "report", "require_desired_state"],
+    },
 }
 
 

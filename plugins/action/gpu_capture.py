@@ -7,11 +7,8 @@ The facts are read as gpu_node_plan reads them. Path and name of the file come f
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import time
-from pathlib import Path
 from typing import Any
 
 from ansible.release import __version__ as core
@@ -20,7 +17,7 @@ from ..module_utils.gpu_ready.base import secret_values
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.facts.collected import CollectedCapture
 from ..plugin_utils import answers
-from ..plugin_utils.control_node import plain
+from ..plugin_utils.control_node import plain, version
 from ..plugin_utils.gpu_ready.explain import captures
 from ..plugin_utils.gpu_ready.settings.variables import parse_settings
 from . import gpu_node_plan
@@ -29,16 +26,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "directory": {"type": "path", "default": "captures"},
     "settings": {"type": "dict", "default": {}},
 }
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def version() -> str:
-    """Return the version of this checkout or collection."""
-    manifest = ROOT / "MANIFEST.json"
-    if manifest.exists():
-        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
-    found = re.search(r"(?m)^version: *(\S+)", (ROOT / "galaxy.yml").read_text(encoding="utf-8"))
-    return found[1] if found else ""
 
 
 class ActionModule(gpu_node_plan.CollectingAction):

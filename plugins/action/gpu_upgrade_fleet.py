@@ -1,41 +1,236 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Plans a rollout of driver upgrades, and reports its results."""
+"""Plans a rollout of driver upgrades, lines up its hosts, and reports its results.
+
+It reads the variables of all hosts itself, in a task that runs once. It keeps the record of the rollout.
+"""
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from ansible import context
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_upgrade_fleet as module
-from ..plugin_utils.control_node import ControlNodeAction
-from ..plugin_utils.gpu_ready.rollout import answers, results, rollout, tables
-from ..plugin_utils.gpu_ready.rollout.model import RolloutRequest
+from ..plugin_utils.control_node import ControlNodeAction, plain, version
+from ..plugin_utils.gpu_ready.report import layout
+from ..plugin_utils.gpu_ready.rollout import answers, fold, record, results, rollout, tables
+from ..plugin_utils.gpu_ready.rollout.model import HostUpgrade, Rollout, RolloutRequest
+from ..plugin_utils.variables.rollout import SETTINGS, first_with, read_hosts, read_settings_of_run
+
+# What the plays of the hosts register:
+PLAN = "gpu_upgrade_plan"  # upgrade, failure
+PREPARED = "gpu_upgrade_prepared"  # result
+TURN = "gpu_turn"  # result, began, ended
+# What the tasks of this plugin register:
+FLEET = "gpu_upgrade_fleet"
+LINEUP = "gpu_upgrade_lineup"
+RESULTS = "gpu_upgrade_results"
+
+REFUSED = (
+    "%d of %s cannot be upgraded, see the table (%s). Nothing was changed on any host. Repair them, or set "
+    "gpu_upgrade_leave_out to true to continue without them."
+)
+
+
+def operator() -> str:
+    """Return who runs ansible-playbook, as user@host; the number of a user without a name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a registered answer, or a part of one; {} for what is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def read_upgrade(variables: Mapping[str, Any]) -> HostUpgrade:
+    """Return what the first play found out about a host."""
+    plan = mapping(variables.get(PLAN))
+    silent = not plan or plan.get("unreachable")
+    failure = plan.get("failure") or ("the host is unreachable" if silent else plan.get("msg"))
+    return answers.read_host(plan.get("upgrade"), failure)
 
 
 class ActionModule(ControlNodeAction):
     """The plugin; Ansible finds it by this name."""
 
     module = module
+    variables: Mapping[str, Any] = {}
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Keep the variables for `compute`."""
+        self.variables = task_vars or {}
+        return super().run(tmp, task_vars)
 
     def compute(self, given: dict[str, Any]) -> UpgradeFleetAnswer:
-        """Return the rollout, or with ``ended`` the result of each host. Raises GpuReadyError."""
-        hosts = given["hosts"]
-        upgrades = {name: answers.read_host(given["upgrades"].get(name), given["failures"].get(name)) for name in hosts}
-        if given["ended"] is not None:
-            ended = results.host_results(hosts, given["ended"], given["began"], upgrades, given["lost"])
-            excluded = rollout.resolve_hosts(given["exclude"], given["groups"], hosts, "gpu_upgrade_exclude")
-            return UpgradeFleetAnswer(
-                outcomes={name: results.result_to_json(result) for name, result in ended.items()},
-                bad=results.failed_hosts(ended, given["good"], excluded),
-                table=tables.result_table(ended, given["good"], given["budget"]),
-            )
-        rollout.require_equal_settings(given["settings"])
-        request = RolloutRequest(**{name: given[name] for name in RolloutRequest._fields})
-        roll = rollout.plan_rollout(hosts, upgrades, request)
-        lineup = rollout.build_lineup(roll.due, roll.serial, given["limited"])
-        table = tables.plan_table(roll, upgrades, given["drains"], backwards=request.backwards)
-        reasons = {name: tables.current_text(roll, name, upgrades[name]) for name in roll.current}
-        planned = dict(roll._asdict(), **lineup._asdict())
-        del planned["excluded"]
-        return UpgradeFleetAnswer(table=table, reasons=reasons, **planned)
+        """Return the answer to ``do``. Raises GpuReadyError."""
+        actions = {
+            "plan": self.plan,
+            "stop_if_refused": self.stop_if_refused,
+            "line_up": self.line_up,
+            "report": self.report,
+            "require_desired_state": self.require_desired_state,
+        }
+        return actions[given["do"]]()
+
+    @property
+    def hosts(self) -> list[str]:
+        return [str(name) for name in self.variables["ansible_play_hosts_all"]]
+
+    @property
+    def reachable(self) -> set[str]:
+        return {str(name) for name in self.variables["ansible_play_hosts"]}
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        return mapping(plain(self.variables["groups"]))
+
+    @property
+    def backwards(self) -> bool:
+        """Set by playbooks/rollback_drivers.yml."""
+        value = self._templar.template(self.variables.get("gpu_upgrade_backwards", False))
+        return bool(boolean(value, strict=False))
+
+    @property
+    def direction(self) -> str:
+        return fold.ROLLBACK if self.backwards else fold.UPGRADE
+
+    def plan(self) -> UpgradeFleetAnswer:
+        """Decide who takes part, and begin a run in the record unless hosts are refused."""
+        names = (*SETTINGS, PLAN, "gpu_upgrade_drain")
+        by_host = read_hosts(self.variables["hostvars"], self.hosts, names)
+        settings = read_settings_of_run(self.variables, self._templar.template, by_host)
+        inventories = [str(one) for one in context.CLIARGS.get("inventory") or ()]
+        directory = record.state_directory(settings.state_dir, inventories, Path.cwd())
+        record.refuse_stopped(directory)
+        upgrades = {name: read_upgrade(by_host[name]) for name in self.hosts}
+        request = RolloutRequest(
+            groups=self.groups,
+            canaries=settings.canaries,
+            first=settings.first,
+            exclude=settings.exclude,
+            batches=settings.batches,
+            backwards=self.backwards,
+            max_failures=settings.max_failures,
+            rollout=settings.rollout,
+            pause_after=settings.pause_after,
+        )
+        roll = rollout.plan_rollout(self.hosts, upgrades, request, record.read_records(directory))
+        stop = ""
+        if roll.refused and not settings.leave_out:
+            refused = layout.names_text(list(roll.refused), layout.MOST_NAMES)
+            stop = REFUSED % (len(roll.refused), layout.counted(len(self.hosts), "host"), refused)
+        check = bool(self._task.check_mode)
+        path = record.record_path(directory, roll.rollout) if roll.due and not check else None
+        if path and not stop:
+            self.begin_run(path, roll, upgrades)
+        drains = {name: by_host[name].get("gpu_upgrade_drain") for name in self.hosts}
+        untouched = results.untouched_results(roll, upgrades)
+        return UpgradeFleetAnswer(
+            table=tables.plan_table(roll, upgrades, drains),
+            due=[] if check else roll.due,
+            results={name: results.result_to_json(result) for name, result in untouched.items()},
+            refused=roll.refused,
+            stop=stop,
+            serial=roll.serial,
+            rollout=roll.rollout,
+            undoes=roll.undoes,
+            resumed=roll.resumed,
+            budget=roll.budget,
+            record=str(path or ""),
+            canaries=list(roll.canaries),
+            canary_passed=roll.canary_passed,
+            batches=[str(one) for one in settings.batches],
+            pauses=roll.pauses,
+        )
+
+    def begin_run(self, path: Path, roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> None:
+        """Append this run to the record of the rollout. Raises GpuReadyError."""
+        targets = {name: upgrades[name].to or "" for name in roll.due}
+        canaries = [name for name in roll.canaries if name in targets]
+        run = fold.RecordedRun(int(time.time()), operator(), targets, roll.due, canaries, roll.budget)
+        header = fold.header_line(roll.rollout, self.direction, roll.undoes, version())
+        record.RolloutFile(path).begin_run(header, run, roll.resumed)
+
+    def stop_if_refused(self) -> UpgradeFleetAnswer:
+        """Fail if the plan stops, after its table was shown."""
+        stop = mapping(self.variables.get(FLEET)).get("stop")
+        if stop:
+            raise GpuReadyError(str(stop))
+        return UpgradeFleetAnswer()
+
+    def line_up(self) -> UpgradeFleetAnswer:
+        """Return the hosts that are prepared and reachable, in batches."""
+        fleet = mapping(plain(self.variables[FLEET]))
+        by_host = read_hosts(self.variables["hostvars"], fleet["due"], (PLAN, PREPARED))
+        reachable = self.reachable
+        prepared = {name: by_host[name].get(PREPARED) for name in fleet["due"] if name in reachable}
+        ready = [name for name, one in prepared.items() if isinstance(one, dict) and one.get("result") == {}]
+        sizes = rollout.plan_batches(ready, fleet["canaries"], fleet["canary_passed"], fleet["batches"])
+        lineup = rollout.build_lineup(ready, sizes, "ansible_limit" in self.variables, fleet["pauses"])
+        paused = {name: results.paused_result(name, read_upgrade(by_host[name])) for name in lineup.paused}
+        return UpgradeFleetAnswer(
+            roll=lineup.roll,
+            sizes=lineup.sizes,
+            watch=lineup.watch,
+            results={name: results.result_to_json(result) for name, result in paused.items()},
+        )
+
+    def report(self) -> UpgradeFleetAnswer:
+        """Return how the rollout ended for each host."""
+        hostvars, watch = self.variables["hostvars"], set(self.groups.get("gpu_upgrade_watch", []))
+        hosts = [name for name in self.hosts if name not in watch]
+        fleet = first_with(hostvars, hosts, FLEET)
+        lineup = first_with(hostvars, fleet.get("due", []), LINEUP)
+        by_host = read_hosts(hostvars, hosts, (PLAN, PREPARED, TURN))
+        turns = {name: mapping(by_host[name].get(TURN)) for name in hosts}
+        ended = {
+            name: mapping(fleet.get("results")).get(name)
+            or mapping(mapping(by_host[name].get(PREPARED)).get("result"))
+            or mapping(lineup.get("results")).get(name)
+            or mapping(turns[name].get("result"))
+            for name in hosts
+        }
+        reachable = self.reachable
+        lost = [name for name in hosts if name not in reachable]
+        began, fault = lost, ""
+        try:
+            began = record.RolloutFile(Path(fleet["record"])).read().begun if fleet.get("record") else []
+        except GpuReadyError as error:  # hours of work are reported all the same
+            fault = f"\n\n{error}"
+        upgrades = {name: read_upgrade(by_host[name]) for name in hosts}
+        outcomes = results.host_results(hosts, ended, began, upgrades, lost)
+        good = results.good_states(self.direction)
+        excluded = [name for name, outcome in outcomes.items() if outcome.state == fold.EXCLUDED]
+        times = {
+            part: {name: turn[part] for name, turn in turns.items() if type(turn.get(part)) is int}
+            for part in ("began", "ended")
+        }
+        return UpgradeFleetAnswer(
+            table=tables.result_table(outcomes, good, fleet.get("budget", 0)) + fault,
+            kind=self.direction,
+            outcomes={name: results.result_to_json(outcome) for name, outcome in outcomes.items()},
+            bad=results.failed_hosts(outcomes, good, excluded),
+            began=times["began"],
+            ended=times["ended"],
+        )
+
+    def require_desired_state(self) -> UpgradeFleetAnswer:
+        """Fail for a host of which the report says so: on each host, without the answers of the others."""
+        host, reported = str(self.variables["inventory_hostname"]), self.variables.get(RESULTS) or {}
+        if host in reported.get("bad", ()):
+            raise GpuReadyError(str(reported["outcomes"][host]["reason"]))
+        return UpgradeFleetAnswer()

@@ -8,7 +8,9 @@ The file of the module in library/ has the documentation, the options and the re
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
@@ -17,6 +19,17 @@ from ansible.plugins.action import ActionBase
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.base.records import answer_values
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def version() -> str:
+    """Return the version of this checkout or collection."""
+    manifest = ROOT / "MANIFEST.json"
+    if manifest.exists():
+        return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
+    found = re.search(r"(?m)^version: *(\S+)", (ROOT / "galaxy.yml").read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 def plain(value: Any) -> Any:

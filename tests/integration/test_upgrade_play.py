@@ -331,12 +331,14 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     write_finished(tmp_path / "changed", DRIVER, NEW, 2)
     fleet.set("changed", installed=NEW)
     earlier = write_finished(tmp_path / "left", BEFORE, OLD, 1)
-    back = fleet.run("rollback_drivers.yml")
+    unknown = fleet.run("rollback_drivers.yml")
+    assert unknown.returncode == 2 and "name: 2 of 1970" in " ".join(unknown.stdout.split())
+    back = fleet.run("rollback_drivers.yml", gpu_upgrade_rollout=2)
 
     assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)
     assert fleet.journal("left") == earlier
     assert re.search(r"changed +rolled back +595.91.07 +580.95.05", back.stdout)
-    assert re.search(r"left +current +580.95.05 +- .*no rollback: another rollout", back.stdout)
+    assert re.search(r"left +current +580.95.05 +- .*no rollback: this rollout", back.stdout)
     assert back.returncode == 0
 
 
@@ -347,7 +349,7 @@ def test_an_excluded_host_alone_is_rolled_back_from_its_own_rollout(tmp_path: Pa
     present = fleet.run(gpu_upgrade_exclude="left")
     assert present.returncode == 0 and fleet.installed("changed") == NEW
     assert fleet.journal("left") == earlier
-    alone = fleet.run("rollback_drivers.yml", limit="left")
+    alone = fleet.run("rollback_drivers.yml", limit="left", gpu_upgrade_rollout=1)
     assert alone.returncode == 0 and fleet.installed("left") == "570.10.01"
 
 
@@ -365,7 +367,7 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
     )
     fleet.hosts = hosts
     wrong = fleet.run(gpu_upgrade_max_failures="unlimited")
-    assert wrong.returncode == 2 and "is no number of hosts" in " ".join(wrong.stdout.split())
+    assert wrong.returncode == 2 and "must be a number of hosts" in " ".join(wrong.stdout.split())
     assert not list(tmp_path.glob("*/upgrade.json"))
 
     # 35% of five hosts is one, rounded down: h2 fails inside the budget, h4 beyond it.

@@ -83,7 +83,8 @@ PLAY = """\
   tasks:
     - gpu_ready.nodes.gpu_python: {printed: "python 3.11 /usr/bin/python3\\nsystem\\nID=debian"}
       register: python
-    - gpu_ready.nodes.gpu_upgrade_fleet: {hosts: [gpu1], upgrades: {}, failures: {gpu1: "no route"}}
+    - ansible.builtin.set_fact: {gpu_upgrade_plan: {failure: no route}}
+    - gpu_ready.nodes.gpu_upgrade_fleet: {do: plan}
       register: rollout
     - gpu_ready.nodes.gpu_audit_report: {parts: {audit: {}}}
       register: audited

@@ -241,7 +241,7 @@ def test_every_variable_of_every_role_is_tested() -> None:
         )
     }
     assert other == {
-        "gpu_ready_batch", "gpu_ready_hosts", "gpu_ready_part", "gpu_ready_reboot_timeout", "gpu_ready_take_over", "gpu_ready_uninstall", "gpu_verify_timeout",
+        "gpu_ready_batch", "gpu_ready_hosts", "gpu_ready_part", "gpu_ready_reboot_timeout", "gpu_ready_state_dir", "gpu_ready_take_over", "gpu_ready_uninstall", "gpu_verify_timeout",
     }  # fmt: skip
     assert tested == set(Settings._fields)
 

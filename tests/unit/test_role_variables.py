@@ -127,8 +127,12 @@ def test_a_role_reads_its_own_options_and_has_a_default_for_those_of_others(role
 
 
 def test_every_option_is_read() -> None:
-    """In tasks of the role, in playbooks, by the action plugin of the modules that plan, or by steps."""
-    steps = "".join(path.read_text() for path in (ROOT / "plugins/plugin_utils/gpu_ready/execute").glob("*.py"))
+    """In tasks of the role, in playbooks, by the action plugins of modules that plan, or by steps."""
+    files = [
+        *(ROOT / "plugins/plugin_utils/gpu_ready/execute").glob("*.py"),
+        ROOT / "plugins/plugin_utils/variables/rollout.py",
+    ]
+    steps = "".join(path.read_text() for path in files)
     used = {
         use.name for role in ROLES for use in uses(path for path in files_of(role) if path.parent.name != "defaults")
     }

@@ -32,22 +32,29 @@ class ReportAnswer(NamedTuple):
 
 
 class UpgradeFleetAnswer(NamedTuple):
-    """``outcomes`` and ``bad`` are of a rollout that has ended, the others of one that begins."""
+    """Each value that ``do`` makes; library/gpu_upgrade_fleet.py says which those are."""
 
-    table: str
+    table: Optional[str] = None
     due: Optional[List[str]] = None
-    serial: Optional[List[int]] = None
-    current: Optional[List[str]] = None
-    kept: Optional[Dict[str, str]] = None
-    done: Optional[List[str]] = None
+    results: Optional[Dict[str, object]] = None
     refused: Optional[Dict[str, str]] = None
+    stop: Optional[str] = None
+    serial: Optional[List[int]] = None
     rollout: Optional[int] = None
+    undoes: Optional[int] = None
     resumed: Optional[bool] = None
     budget: Optional[int] = None
+    record: Optional[str] = None
+    canaries: Optional[List[str]] = None
+    canary_passed: Optional[bool] = None
+    batches: Optional[List[str]] = None
+    pauses: Optional[bool] = None
     roll: Optional[List[str]] = None
     sizes: Optional[List[int]] = None
     watch: Optional[List[str]] = None
-    reasons: Optional[Dict[str, str]] = None
+    kind: Optional[str] = None
     outcomes: Optional[Dict[str, object]] = None
     bad: Optional[List[str]] = None
+    began: Optional[Dict[str, int]] = None
+    ended: Optional[Dict[str, int]] = None
     changed: bool = False

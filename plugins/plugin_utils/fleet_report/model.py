@@ -17,6 +17,7 @@ from ..gpu_ready.report import audit_table
 from ..gpu_ready.report import run as run_report
 from ..gpu_ready.report.host_audit import HostAudit
 from ..gpu_ready.report.layout import natural_order, one_line
+from ..gpu_ready.rollout.results import good_states
 
 TITLES = {
     "site": "Provisioning",
@@ -26,7 +27,6 @@ TITLES = {
     "uninstall": "Uninstall",
 }
 """Each kind of run and its name for people."""
-UPGRADE_GOOD = {"upgrade": ("current", "upgraded"), "rollback": ("current", "rolled_back")}
 UNINSTALL_GOOD = ("removed", "nothing_to_remove", "listed")
 NO_ANSWER = ("unreachable", "not_reached", "")
 REMEDY = "Remedy: "
@@ -354,7 +354,7 @@ def upgrade_host(kind: str, name: str, given: Mapping[str, Any]) -> Host:
         line(outcome.get("to")),
         line(outcome.get("way")),
     )
-    good = state in (*UPGRADE_GOOD[kind], "excluded")
+    good = state in (*good_states(kind), "excluded")
     cells = {
         "before": turn.before,
         "after": turn.after,

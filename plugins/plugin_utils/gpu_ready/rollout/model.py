@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.errors import GpuReadyError
+from ....module_utils.gpu_ready.upgrade.model import CLOSED
 
 CURRENT, DUE, REFUSED, UNASKED = "current", "due", "refused", "unasked"
-BACK, DONE = "back", "done"
+BACK = "back"
 
 
 class FleetError(GpuReadyError):
@@ -43,21 +44,16 @@ class HostUpgrade(NamedTuple):
     failure: str = ""
 
     @property
-    def is_finished(self) -> bool:
-        """An earlier run of this rollout upgraded the host."""
-        return self.phase == DONE and self.has_same_target
-
-    @property
-    def has_same_target(self) -> bool:
-        """The journal names the driver that is requested now, which may be a branch only."""
-        return (self.reached + ".").startswith("%s." % self.to)
+    def is_unfinished(self) -> bool:
+        """The journal is in a phase in which the host is out of service, or may be."""
+        return self.phase not in ("", *CLOSED)
 
 
 class RolloutRequest(NamedTuple):
     """The operator's variables. ``batches``: numbers or shares. ``backwards``: roll back one rollout.
 
-    ``max_failures``: a number, or a share of the rollout such as ``10%``. ``rollout``: the one to roll back, 0 for the
-    last.
+    ``max_failures``: a number, or a share of the hosts of this run such as ``10%``. ``rollout``: the one to resume or
+    to roll back, 0 for the one that the records say. ``pause_after``: "canary", or "".
     """
 
     groups: Mapping[str, list[str]] = {}
@@ -68,14 +64,17 @@ class RolloutRequest(NamedTuple):
     backwards: bool = False
     max_failures: object = 0
     rollout: int = 0
+    pause_after: str = ""
 
 
 class Rollout(NamedTuple):
     """``due``: hosts to upgrade, in order. ``serial``: sizes of their batches. ``done``: current ones of this rollout.
 
     ``kept`` and ``refused``: reasons by host; kept ones are current, because a rollback does not concern them.
-    ``rollout``: its id, the seconds since 1970 at which it began. ``budget``: the number of hosts that may fail.
-    ``resumed``: an earlier run began it.
+    ``rollout``: its id, the seconds since 1970 at which it began; ``undoes``: the id of the one that it rolls back.
+    ``budget``: the number of hosts that may fail. ``resumed``: an earlier run began it. ``canaries``: hosts that the
+    operator chose; ``canary_passed``: an earlier run upgraded one of them. ``pauses``: after the first batch.
+    ``replaced``: the drivers that a rollback replaces.
     """
 
     due: list[str]
@@ -88,18 +87,27 @@ class Rollout(NamedTuple):
     rollout: int
     budget: int
     resumed: bool
+    undoes: int = 0
+    canaries: Sequence[str] = ()
+    canary_passed: bool = False
+    pauses: bool = False
+    replaced: Sequence[str] = ()
 
 
 class Lineup(NamedTuple):
-    """Hosts in order, sizes of the batches, and the names among them that stand for the control node."""
+    """Hosts in order, sizes of the batches, and the names among them that stand for the control node.
+
+    ``paused``: hosts that wait for the next run.
+    """
 
     roll: list[str]
     sizes: list[int]
     watch: list[str]
+    paused: list[str] = []
 
 
 class HostResult(NamedTuple):
-    """``state``: upgraded, rolled_back, current, failed, left_out, excluded or not_reached."""
+    """``state``: one of fold.STATES."""
 
     host: str
     state: str

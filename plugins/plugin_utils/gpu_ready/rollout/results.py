@@ -4,19 +4,51 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..report import layout
-from .model import HostResult, HostUpgrade
+from .fold import CURRENT, DONE_STATES, EXCLUDED, FAILED, LEFT_OUT, NOT_REACHED, PAUSED, STATES
+from .model import HostResult, HostUpgrade, Rollout
+from .tables import current_text
+
+WAITS = "waits for the next run of the same command (gpu_upgrade_pause_after)"
 
 DROPPED = ", or stopped by an error of Ansible that is shown above. Remove the cause, then run the same command again"
 """Ansible leaves out of all further plays a host that is unreachable, or for which a file with tasks is missing."""
 
 
+def good_states(direction: str) -> tuple[str, ...]:
+    """Return the states of results that are no failure."""
+    return (*DONE_STATES[direction], PAUSED)
+
+
+def untouched_results(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> dict[str, HostResult]:
+    """Return the results of the hosts that take no part."""
+    reasons = [(CURRENT, {name: current_text(roll, name, upgrades[name]) for name in roll.current})]
+    reasons += [(LEFT_OUT, roll.refused), (EXCLUDED, dict.fromkeys(roll.excluded, "excluded by gpu_upgrade_exclude"))]
+    return {
+        name: HostResult(
+            name,
+            state,
+            upgrades[name].from_,
+            None if name in roll.kept else upgrades[name].to,
+            seconds_unavailable=0,
+            reason=reason,
+        )
+        for state, hosts in reasons
+        for name, reason in hosts.items()
+    }
+
+
+def paused_result(host: str, upgrade: HostUpgrade) -> HostResult:
+    """Return the result of a host that waits for the next run."""
+    return HostResult(host, PAUSED, upgrade.from_, upgrade.to, seconds_unavailable=0, reason=WAITS)
+
+
 def read_result(host: str, value: Mapping[str, object]) -> HostResult:
-    """Return the result that the playbook set for a host; absent parts have their defaults."""
+    """Return the result that an action plugin answered for a host; absent parts have their defaults."""
     seconds = re.match(r"[0-9]{1,9}$", str(value.get("seconds_unavailable")))
     from_, to = value.get("from"), value.get("to")
     return HostResult(
         host,
-        str(value.get("state") or "failed"),
+        str(value.get("state")) if value.get("state") in STATES else FAILED,
         layout.one_line(from_) if from_ else None,
         layout.one_line(to) if to else None,
         str(value.get("way") or "none"),
@@ -38,22 +70,21 @@ def host_results(
 ) -> dict[str, HostResult]:
     """Return the result of each host.
 
-    ``ended``: results that the playbook set. ``began``: hosts whose upgrade began. ``lost``: hosts left out by Ansible.
+    ``ended``: results that a play answered. ``began``: hosts whose turn began, by the record. ``lost``: hosts left out
+    by Ansible.
     """
     found = {}
     for name in hosts:
         upgrade = upgrades.get(name) or HostUpgrade()
-        result = HostResult(
-            name, "not_reached", upgrade.from_, upgrade.to, reason="the rollout did not reach this host"
-        )
+        result = HostResult(name, NOT_REACHED, upgrade.from_, upgrade.to, reason="the rollout did not reach this host")
         if ended.get(name):
             given = read_result(name, ended[name])
             result = given._replace(from_=given.from_ or result.from_, to=given.to or result.to)
         elif name in began:
             reason = "unreachable during its upgrade" + DROPPED
-            result = result._replace(state="failed", way=upgrade.way or "none", reason=reason)
+            result = result._replace(state=FAILED, way=upgrade.way or "none", reason=reason)
         elif name in lost:
-            result = result._replace(state="left_out", reason="unreachable during its preparation" + DROPPED)
+            result = result._replace(state=LEFT_OUT, reason="unreachable during its preparation" + DROPPED)
         found[name] = result
     return found
 

@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from ..report import layout
+from .fold import EXCLUDED, LEFT_OUT, NOT_REACHED, PAUSED
 from .model import BACK, HostResult, HostUpgrade, Rollout, format_date
-from .rollout import LEFT_OUT
 
 PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
 RESULT_COLUMNS = ("host", "result", "from", "to", "way", "downtime s", "why")
@@ -18,16 +18,13 @@ WIDTH = 150
 LONGEST_CELL = 80
 """Characters of a reason in a host's row; a longer one is printed below the table."""
 STILL_DRAINED = "nothing to do, but an earlier run left it drained: run playbooks/undrain.yml for it"
+PAUSE = "Paused after the first batch (gpu_upgrade_pause_after): %s wait%s. The same command continues."
 RETRY = "retry after a rollback"
 RESUME = "resume an interrupted upgrade"
 
 
 def plan_table(
-    roll: Rollout,
-    upgrades: Mapping[str, HostUpgrade],
-    drains: Mapping[str, object],
-    width: int = WIDTH,
-    backwards: bool = False,
+    roll: Rollout, upgrades: Mapping[str, HostUpgrade], drains: Mapping[str, object], width: int = WIDTH
 ) -> str:
     """Return what would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
     lines: list[tuple[bool, list[object]]] = []
@@ -50,32 +47,26 @@ def plan_table(
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    return "\n".join(shown + ["", ", ".join(counts) + sizes] + rollout_lines(roll, upgrades, backwards))
+    return "\n".join(shown + ["", ", ".join(counts) + sizes] + rollout_lines(roll))
 
 
-def rollout_lines(roll: Rollout, upgrades: Mapping[str, HostUpgrade], backwards: bool) -> list[str]:
-    """Return which rollout a run resumes, or rolls back and on how many hosts."""
-    if not (roll.resumed and roll.due):
-        return []
-    which = "rollout %d of %s" % (roll.rollout, format_date(roll.rollout))
-    if not backwards:
-        return ["Resumes %s: %d done, %d to do." % (which, len(roll.done), len(roll.due))]
-    # A host that was rolled back already has its old driver in the journal.
-    reached = {layout.shortened(upgrades[name].reached, LONGEST_ANSWER) for name in roll.due}
-    targets = sorted(reached - {""})
-    hosts = layout.counted(len(roll.due), "host")
-    already = ", %d rolled back already" % len(roll.done) if roll.done else ""
-    lines = ["Rolls back %s to %s: %s%s." % (which, ", ".join(targets) or "an unknown driver", hosts, already)]
-    others: dict[int, int] = {}
-    for name in roll.kept:
-        number = upgrades[name].rollout
-        others[number] = others.get(number, 0) + (roll.kept[name] == LEFT_OUT)
-    found = [
-        "%d of rollout %d of %s" % (others[number], number, format_date(number))
-        for number in sorted(others, reverse=True)[:5]
-        if number
-    ]
-    return lines + (["Hosts of other rollouts keep their driver: %s." % ", ".join(found)] if found else [])
+def rollout_lines(roll: Rollout) -> list[str]:
+    """Return which rollout a run resumes, or rolls back and on how many hosts, and whether it pauses."""
+    lines = []
+    if roll.undoes:
+        which = "rollout %d of %s" % (roll.undoes, format_date(roll.undoes))
+        drivers = ", ".join(layout.shortened(one, LONGEST_ANSWER) for one in roll.replaced) or "an unknown driver"
+        already = ", %d rolled back already" % len(roll.done) if roll.done else ""
+        lines.append("Rolls back %s to %s: %s%s." % (which, drivers, layout.counted(len(roll.due), "host"), already))
+    elif roll.resumed and roll.due:
+        which = "rollout %d of %s" % (roll.rollout, format_date(roll.rollout))
+        lines.append("Resumes %s: %d done, %d to do." % (which, len(roll.done), len(roll.due)))
+    if roll.pauses and len(roll.serial) > 1:
+        left = layout.counted(len(roll.due) - roll.serial[0], "host")
+        lines.append(
+            "Pauses after the first batch (gpu_upgrade_pause_after); the same command then upgrades %s." % left
+        )
+    return lines
 
 
 def current_text(roll: Rollout, name: str, upgrade: HostUpgrade) -> str:
@@ -104,7 +95,7 @@ def stop_message(failed: int, left: int, budget: int) -> str:
 
 def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget: int, width: int = WIDTH) -> str:
     """Return the result of each host, and why the rollout stopped if it did."""
-    failed = [one for one in results.values() if one.state not in (*good, "left_out", "excluded", "not_reached")]
+    failed = [one for one in results.values() if one.state not in (*good, LEFT_OUT, EXCLUDED, NOT_REACHED)]
     times = [one.seconds_unavailable for one in results.values() if one.seconds_unavailable is not None]
     each = len(results) <= layout.EACH
     below = [one for one in results.values() if one in failed or len(one.reason) > LONGEST_CELL]
@@ -122,9 +113,12 @@ def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget:
             "",
             "Seconds out of service: %d to %d, median %d" % (min(times), max(times), statistics.median(times)),
         ]
-    left = [one for one in results.values() if one.state == "not_reached"]
+    left = [one for one in results.values() if one.state == NOT_REACHED]
     if left and len(failed) > budget:
         shown += ["", stop_message(len(failed), len(left), budget)]
+    waiting = len([one for one in results.values() if one.state == PAUSED])
+    if waiting:
+        shown += ["", PAUSE % (layout.counted(waiting, "host"), "s" if waiting == 1 else "")]
     counts: dict[str, int] = {}
     for one in results.values():
         counts[one.state] = counts.get(one.state, 0) + 1

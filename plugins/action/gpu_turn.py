@@ -114,7 +114,7 @@ class TurnCaller(HostCaller):
         Display.display(self.action._display, event_text(self.name, kind, phase, plain_text(text)[:LONGEST]))
 
     def record(self, phase: str) -> None:
-        """Record in the rollout which phase begins."""
+        """Record in the rollout what the journal of the host is about to record."""
         if self.rollout:
             self.rollout.record_phase(self.name, phase, int(time.time()))
 
@@ -188,10 +188,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             text = f"{step}: {error}" if step else str(error)
             host.show("problem", prepare.PREPARE, text)
             turn = Turn(phase=table.LEFT_OUT, reason=f"The preparation failed: {text}")
-            result = run.end_result(turn, host.name, host.settings.planned, False)
-            if host.rollout:
-                host.rollout.end_turn(host.name, result["state"], int(time.time()), result["reason"])
-            return {"result": result}
+            return {"result": run.end_result(turn, host.name, host.settings.planned, False)}
         return {"result": {}}
 
     def turn(self, host: TurnCaller, given: Mapping[str, Any], backwards: bool) -> dict[str, Any]:

@@ -309,6 +309,9 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             if how == BAD:
                 self.bad.add(name)
             self.screen.show_lines(self.progress.host_ends(name, how, note))
+        if action == "gpu_upgrade_fleet" and self.check:
+            for name in self.progress.batch - set(value.get("results") or {}):
+                self.screen.show_lines(self.progress.host_ends(name, GOOD))
         end = ending(self.playbook, action, value, self.check)
         if end:
             if end[0] == BAD:

@@ -24,6 +24,7 @@ from plugins.module_utils.gpu_ready.upgrade.model import RecordedDriver
 from tests import packed_modules
 from tests.hostile.limits import give_plans, project_tree
 from tests.integration import cores
+from tests.unit.turn_paths import wrong_write
 
 ROOT = Path(__file__).resolve().parents[2]
 NEWEST = "newest"
@@ -104,7 +105,7 @@ path, run = directory + "/lease.json", lease.current_run()
 try:
     if given["state"] == "taken":
         age = None if given["age"] is None else int(given["age"])
-        claim = lease.Claim(run, given["living"].split(","), bool(given["take_over"]), age, bool(given["resumes"]))
+        claim = lease.Claim(run, given["living"], bool(given["take_over"]), age, bool(given["resumes"]))
         lease.take(Host(), claim, int(given["lasts"]), path)
     elif given["state"] == "extended":
         lease.extend(Host(), run, int(given["lasts"]), path)
@@ -219,9 +220,19 @@ class Fleet:
             json.dumps(output),
             *(["--limit", limit] if limit else []),
         ]
-        return subprocess.run(
+        written = {name: len(self.writes(name)) for name in self.names}
+        done = subprocess.run(
             argv, cwd=self.directory, env=environment, capture_output=True, text=True, check=False, timeout=900
         )
+        for name in self.names:
+            # The table of the phases names what was done.
+            wrong = wrong_write(self.writes(name)[written[name] :], playbook == "rollback_drivers.yml")
+            assert not wrong, f"{name}: {wrong}"
+        return done
+
+    def writes(self, name: str) -> list[str]:
+        """Return the phases that a host's journal recorded."""
+        return self.calls(name, "gpu_upgrade_journal") if (self.directory / name / "calls").exists() else []
 
 
 @pytest.fixture(params=[NEWEST, pytest.param("oldest", marks=pytest.mark.long)])
@@ -232,7 +243,7 @@ def programs(request: pytest.FixtureRequest) -> Path:
 
 def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_path: Path, programs: Path) -> None:
     fleet = Fleet(tmp_path, programs, "lost", "busy", "first", "dead")
-    silent = "{{ 'ssh' if gpu_upgrade_planned is defined else 'local' }}"
+    silent = "{{ 'ssh' if gpu_upgrade_plan is defined else 'local' }}"
     fleet.hosts[0] = fleet.hosts[0].replace("ansible_connection=local", f'ansible_connection="{silent}"')
     fleet.hosts[0] += " ansible_host=127.0.0.1 ansible_port=1"
     # An earlier run drained this host, and its jobs ran past the limit.
@@ -253,10 +264,11 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
 
     assert re.search(r"first .* none +none +a GPU", done.stdout)
     assert re.search(r"busy .* none +\./busy\.yml +resume", done.stdout)
-    turns = ", ".join(re.findall(r"/turn[.]yml for (.*)", done.stdout)).split(", ")
-    assert turns[0] == "first" and set(turns[1:]) == {"busy", "dead"}
+    turns = re.findall(r"(?m)^gpu-ready [|] (\w+) [|] step [|] lease [|]", done.stdout)
+    assert turns[0] == "first" and sorted(turns[1:]) == ["busy", "dead"]
 
-    assert re.search(r"^ *lost: left out$", done.stdout, re.MULTILINE) and "unreachable during its preparation" in text
+    assert re.search(r"^ *lost: left out$", done.stdout, re.MULTILINE)
+    assert "The preparation failed: unreachable: The host cannot be reached" in text
     assert fleet.journal("first")["phase"] == "done"
 
     assert "Nothing was changed on the host" in text
@@ -267,18 +279,19 @@ def test_a_rollout_with_hosts_that_are_lost_stay_busy_and_lose_their_gpus(tmp_pa
     back = asked.index(["gpu_upgrade_journal", "going_back"])
     assert ["gpu_drain_journal", ""] in asked[back:] and asked[back - 1] != ["gpu_drain_journal", ""]
     assert fleet.journal("dead")["phase"] == "stuck"
-    assert done.returncode == 4  # unreachable
+    assert done.returncode == 2
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("missing", "phase"), [("undrain.yml", "verified"), ("switch.yml", "draining")])
-def test_a_host_for_which_a_file_with_tasks_is_missing_has_failed(tmp_path: Path, missing: str, phase: str) -> None:
+def test_a_host_for_which_a_file_with_tasks_is_missing_has_failed(tmp_path: Path) -> None:
     """As after `git checkout` during a rollout. Ansible ends with 0 where it rescues such a host."""
     fleet = Fleet(tmp_path, Path(sys.executable).parent, "one")
-    (fleet.tree / "roles/gpu_upgrade/tasks" / missing).unlink()
+    (fleet.tree / "roles/gpu_drain/tasks/task_file.yml").unlink()
+    fleet.hosts[0] += " gpu_upgrade_drain=./drain.yml"
+    (tmp_path / "drain.yml").write_text("- ansible.builtin.meta: noop\n")
     done = fleet.run()
     assert done.returncode == 2, done.stdout
-    assert fleet.journal("one")["phase"] == phase
+    assert fleet.journal("one")["phase"] == "draining"
     assert re.search(r"^ *one +failed", done.stdout, re.MULTILINE)
     assert "or stopped by an error of Ansible that is shown above" in " ".join(done.stdout.split())
 
@@ -298,7 +311,7 @@ def test_a_report_is_written_where_the_group_of_the_hosts_says(tmp_path: Path, p
 
 
 @pytest.mark.long
-def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_its_soak(
+def test_a_host_that_a_killed_run_left_verified_is_verified_before_it_returns_and_after_its_soak(
     tmp_path: Path, programs: Path
 ) -> None:
     fleet = Fleet(tmp_path, programs, "good", "red")
@@ -311,7 +324,7 @@ def test_a_host_that_a_killed_run_left_verified_gets_the_second_verification_of_
     fleet.set("red", installed=NEW, red=[NEW])
     done = fleet.run(gpu_upgrade_soak=1, gpu_upgrade_batches=["100%"])
 
-    assert fleet.journal("good")["phase"] == "done" and len(fleet.calls("good", "gpu_verify")) == 1
+    assert fleet.journal("good")["phase"] == "done" and len(fleet.calls("good", "gpu_verify")) == 2
     assert fleet.journal("red")["phase"] == "back" and len(fleet.calls("red", "gpu_verify")) == 2
     assert re.search(r"red +rolled back", done.stdout) and done.returncode == 2
 
@@ -338,7 +351,7 @@ def test_a_host_that_the_last_rollout_excluded_is_not_rolled_back(tmp_path: Path
     assert (fleet.installed("changed"), fleet.installed("left")) == (OLD, OLD)
     assert fleet.journal("left") == earlier
     assert re.search(r"changed +rolled back +595.91.07 +580.95.05", back.stdout)
-    assert re.search(r"left +current +580.95.05 +- .*no rollback: this rollout", back.stdout)
+    assert re.search(r"left +current .*no rollback: this rollout", back.stdout)
     assert back.returncode == 0
 
 
@@ -367,7 +380,7 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
     )
     fleet.hosts = hosts
     wrong = fleet.run(gpu_upgrade_max_failures="unlimited")
-    assert wrong.returncode == 2 and "must be a number of hosts" in " ".join(wrong.stdout.split())
+    assert wrong.returncode != 0 and "must be a number of hosts" in " ".join((wrong.stdout + wrong.stderr).split())
     assert not list(tmp_path.glob("*/upgrade.json"))
 
     # 35% of five hosts is one, rounded down: h2 fails inside the budget, h4 beyond it.
@@ -463,7 +476,7 @@ def test_a_killed_run_is_followed_when_its_last_step_has_ended(tmp_path: Path, p
     done = fleet.run()
     assert step.wait() == 0
     assert done.returncode == 0, done.stdout[-4000:]
-    assert "FAILED - RETRYING: [cut]" in done.stdout
+    assert "waiting for the last step of a run that was killed" in done.stdout
     assert fleet.calls("cut", "gpu_node_plan")[:2] == ["", ""]
     assert fleet.journal("cut")["phase"] == "done" and fleet.installed("cut") == NEW
 

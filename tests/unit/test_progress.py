@@ -172,7 +172,6 @@ CHECKED = """\
     - name: Decide
       gpu_upgrade_fleet:
         due: "{{ [] if ansible_check_mode else ['n002', 'n003'] }}"
-        would: [n002, n003]
         results: {n001: {state: current}, n004: {state: left_out, reason: no driver fits}}
       run_once: true
 """

@@ -97,7 +97,7 @@ class TurnHost(Caller, Protocol):
         """Show an event."""
 
     def record(self, phase: str) -> None:
-        """Record in the rollout which phase begins."""
+        """Record in the rollout what the journal of the host is about to record."""
 
     def node(self, hook: str) -> dict[str, Any]:
         """Return what the variables of this run say of a scheduler's node: the entry of the host's journal."""

@@ -66,7 +66,8 @@ def release_lease(host: TurnHost) -> None:
 
 
 def write_journal(turn: Turn, host: TurnHost, phase: str, **arguments: Any) -> Mapping[str, Any]:
-    """Have the host record a phase of the upgrade; return its journal."""
+    """Have the host record a phase of the upgrade, after the control node has; return its journal."""
+    host.record(phase)
     given = {"phase": phase, "reason": turn.reason, **arguments}
     found: Mapping[str, Any] = host.run("gpu_ready.nodes.gpu_upgrade_journal", given)["journal"]
     return found

@@ -27,7 +27,6 @@ def carry_out(turn: Turn, host: TurnHost, answer: Answer | None = None) -> Piece
         try:
             for piece in pieces_of(turn.phase, host)[turn.piece :]:
                 if turn.piece == 0:
-                    host.record(turn.phase)
                     host.show(STEP, turn.phase, "")
                 given, answer = answer or {}, None
                 if given.get("failure"):

@@ -186,7 +186,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         except (StepFailed, Unreachable) as error:
             step = error.result.get("step", "") if isinstance(error, StepFailed) else "unreachable"
             text = f"{step}: {error}" if step else str(error)
-            host.show("problem", prepare.PREPARE, text)
+            host.show("problem", prepare.PREPARE, text if step else f"{prepare.PREPARE}: {text}")
             turn = Turn(phase=table.LEFT_OUT, reason=f"The preparation failed: {text}")
             return {"result": run.end_result(turn, host.name, host.settings.planned, False)}
         return {"result": {}}

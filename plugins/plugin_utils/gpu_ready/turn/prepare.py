@@ -48,12 +48,16 @@ def plan_host(host: TurnHost, backwards: bool) -> Answer:
     answer = ask(host, turn, {})
     upgrade = answer.get("upgrade") or {}
     phase = (upgrade.get("journal") or {}).get("phase") or journal.DONE
-    if phase not in (journal.DONE, journal.UNTOUCHED):
+    if phase not in journal.CLOSED:
         # A run that was killed leaves its last step running (DKMS, apt), often for minutes: what was seen meanwhile is
-        # no basis for a plan.
-        with leased(host) as waited:
-            if waited:
-                answer = ask(host, turn, {})
+        # no basis for a plan. Where another run works, the preparation leaves this host out.
+        try:
+            with leased(host) as waited:
+                if waited:
+                    answer = ask(host, turn, {})
+        except StepFailed as error:
+            if not error.result.get("another_run"):
+                raise
     if backwards and answer.get("upgrade") is not None:
         # Without a recorded driver there is no rollback: the host keeps its driver.
         answer = ask(host, turn, answer["upgrade"]["back"] or {"nvidia_driver_source": "none"})

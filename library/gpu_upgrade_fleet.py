@@ -14,7 +14,7 @@ options:
       - V(plan) - Decide from C(gpu_upgrade_plan) of each host who takes part, in which order and batches.
       - V(stop_if_refused) - Fail if hosts are refused and C(gpu_upgrade_leave_out) is not set.
       - V(line_up) - Put the hosts that are prepared, by C(gpu_upgrade_prepared), into batches.
-      - V(report) - Return the result of each host, from C(gpu_upgrade_prepared), C(gpu_turn) and the record.
+      - V(report) - Return the result of each host, from C(gpu_upgrade_prepared), C(gpu_drain_turn) and the record.
       - V(require_desired_state) - Fail if the report says that this host is not in the desired state.
     type: str
     required: true

@@ -26,10 +26,11 @@ from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.catalog import settings as declared
 from ..plugin_utils.gpu_ready.execute.model import SHORT, StepFailed
 from ..plugin_utils.gpu_ready.rollout.record import RolloutFile
+from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.gpu_ready.turn import prepare, run, table
 from ..plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, TurnSettings, Unreachable
 from ..plugin_utils.progress.lines import event_text
-from ..plugin_utils.variables.settings import rules
+from ..plugin_utils.variables.settings import read_others, rules
 from .gpu_execute import LONGEST, HostCaller
 
 PLAN, PREPARE = "plan", "prepare"
@@ -41,7 +42,23 @@ OPTIONS = {
 DEFAULTS: dict[str, Any] = {**declared.DEFAULTS, **{name: row[0] for name, row in rules().items()}}
 RELATIVE = re.compile(r"[^/].*([.]ya?ml|/.*)")
 """A task file whose path is relative to the directory of the inventory."""
-NOT_REACHED = "the rollout did not reach this host"
+NODES = {
+    "slurm": {
+        "node": "gpu_drain_slurm_node",
+        "controller": "gpu_drain_slurm_controller",
+        "reason": "gpu_drain_reason",
+    },
+    "kubernetes": {
+        "node": "gpu_drain_kubernetes_node",
+        "host": "gpu_drain_kubernetes_host",
+        "kubeconfig": "gpu_drain_kubernetes_kubeconfig",
+        "context": "gpu_drain_kubernetes_context",
+        "reason": "gpu_drain_reason",
+    },
+}
+"""What the variables say of a scheduler's node, by the names of the journal (module_utils/gpu_ready/drain)."""
+JUDGED = frozenset(["gpu_drain", "gpu_ready", "gpu_report", "gpu_upgrade", "gpu_verify"])
+"""Roles whose variables a turn uses: they are judged before any host is asked."""
 
 
 class TurnCaller(HostCaller):
@@ -94,17 +111,7 @@ class TurnCaller(HostCaller):
 
     def node(self, hook: str) -> dict[str, Any]:
         """Return what the variables of this run say of a scheduler's node."""
-        names = {
-            "slurm": {"node": "slurm_node", "controller": "slurm_controller", "reason": "reason"},
-            "kubernetes": {
-                "node": "kubernetes_node",
-                "host": "kubernetes_host",
-                "kubeconfig": "kubernetes_kubeconfig",
-                "context": "kubernetes_context",
-                "reason": "reason",
-            },
-        }
-        return {key: str(self.setting(f"gpu_drain_{name}")) for key, name in names[hook].items()}
+        return {key: str(self.setting(name)) for key, name in NODES[hook].items()}
 
     def show(self, kind: str, phase: str, text: str) -> None:
         """Show an event."""
@@ -139,6 +146,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         self._task.environment = [*(self._task.environment or []), {"GPU_READY_RUN": gpu_ready_run.describe_run()}]
         if known["inventory_hostname"] in (known["groups"].get("gpu_upgrade_watch") or []):
             return {"changed": False, "tasks": "end.yml"}
+        wrong = wrong_values(rules(), read_others(known, self._templar.template, JUDGED))
+        if wrong:
+            raise AnsibleActionFail("\n".join(f"{one.message}. Remedy: {one.remedy}." for one in wrong))
         backwards = boolean(self._templar.template(known.get("gpu_upgrade_backwards", False)), strict=False)
         host = TurnCaller(self, known, self.lease(given["turn"], known))
         result = {PLAN: self.plan, PREPARE: self.prepare}.get(given["turn"], self.turn)(host, given, backwards)
@@ -160,9 +170,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
 
     def plan(self, host: TurnCaller, _: Mapping[str, Any], backwards: bool) -> dict[str, Any]:
         """Return the plan of a host, or why it has none: the operator decides about such a host."""
-        excluded = host.setting("gpu_upgrade_exclude")
-        names = excluded.split(",") if isinstance(excluded, str) else excluded
-        if {str(name).strip() for name in names} & {host.name, *(host.variables.get("group_names") or [])}:
+        groups = host.variables.get("group_names") or []
+        if prepare.is_excluded(host.name, groups, host.setting("gpu_upgrade_exclude")):
             return {"excluded": True, "upgrade": {}, "failure": ""}
         try:
             answer = prepare.plan_host(host, backwards)
@@ -194,7 +203,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     def turn(self, host: TurnCaller, given: Mapping[str, Any], backwards: bool) -> dict[str, Any]:
         """Carry out a turn, or continue it with the answer of what happened elsewhere."""
         kind = given["turn"] if given["turn"] != "upgrade" or not backwards else table.ROLLBACK
-        before = plain(host.variables.get("gpu_turn") or {})
+        before = plain(host.variables.get("gpu_drain_turn") or {})
         state, answer = before.get("state"), None
         if state and state["kind"] == kind and state["phase"] not in table.ENDS:
             turn = Turn(**state)
@@ -227,7 +236,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             message = plain_text(str(failed.get("msg") or "no message"))[:LONGEST]
             text = f"{Path(call['path']).name}: {task}: {message}" if task else f"{Path(call['path']).name}: {message}"
             return {"failure": text, **({"another_run": True} if failed.get("another_run") else {})}
-        found: dict[str, Any] = plain(known.get("gpu_turn_answer") or {})
+        found: dict[str, Any] = plain(known.get("gpu_drain_answer") or {})
         return found
 
     def end(self, turn: Turn, host: TurnCaller) -> dict[str, Any]:

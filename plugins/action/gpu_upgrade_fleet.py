@@ -30,7 +30,7 @@ from ..plugin_utils.variables.rollout import SETTINGS, first_with, read_hosts, r
 # What the plays of the hosts register:
 PLAN = "gpu_upgrade_plan"  # upgrade, failure
 PREPARED = "gpu_upgrade_prepared"  # result
-TURN = "gpu_turn"  # result, began, ended
+TURN = "gpu_drain_turn"  # result, began, ended
 # What the tasks of this plugin register:
 FLEET = "gpu_upgrade_fleet"
 LINEUP = "gpu_upgrade_lineup"

@@ -138,7 +138,7 @@ def facts(honest: Any, at: Targets) -> Attack:
         "gpu_upgrade_plan": {"upgrade": {"state": "current", "opened": False}},
         "gpu_upgrade_prepared": {"result": {}},
         "gpu_upgrade_fleet": {"record": str(at.key), "due": [at.victim], "results": {}},
-        "gpu_turn": {"result": {"host": at.victim, "state": "upgraded"}},
+        "gpu_drain_turn": {"result": {"host": at.victim, "state": "upgraded"}},
         "gpu_upgrade_max_failures": 10**6,
         "gpu_drain_slurm_controller": at.victim,
         "gpu_drain_kubernetes_host": at.victim,

@@ -218,7 +218,6 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "gpu_monitoring.remove_dcgm": [{"packages": ["p"], "paths": ["/x"]}],
     "gpu_monitoring.remove": [{}],
     "gpu_monitoring.remove_node_exporter": [{"packages": ["p"]}],
-    "gpu_plan.copy_files": [{"files": ["/etc/passwd"], "destinations": {"/etc/passwd": "/var/lib/gpu-ready/x"}}],
 }
 """Parameters of steps that are in no golden plan, or not in this way."""
 

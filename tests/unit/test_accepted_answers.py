@@ -66,6 +66,8 @@ def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:
     assert {path.stem for path in (ROOT / "plugins/action").glob("*.py")} == OWN_PLUGINS | ON_THE_CONTROL_NODE | {
         "gpu_host_module",
         "gpu_execute",
+        "gpu_scheduler",
+        "gpu_turn",
     }
 
 

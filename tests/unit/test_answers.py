@@ -52,7 +52,7 @@ USED_BY_STEPS = {
 }
 """The same for plugins/plugin_utils/gpu_ready/execute, by module."""
 CHECKED = {
-    "gpu_turn": "which file and which scheduler come next: from the variables of the run alone (test_turn.py)",
+    "gpu_drain_turn": "which file and which scheduler come next: from the variables of the run alone (test_turn.py)",
 }
 """Variables that are computed from an answer and are none any more, and why."""
 KUBECTL_MODULES = ("gpu_drain_kubernetes", "gpu_kubernetes_objects", "gpu_kubernetes_operator", "gpu_kubernetes_verify")
@@ -214,8 +214,8 @@ ANSWERS = find_answers(TASKS, ROLE_VARIABLES)
 
 
 def test_answers_are_found_through_variables() -> None:
-    assert {"gpu_plan_result", "gpu_turn_answer", "gpu_upgrade_plan", "gpu_ready_failure"} <= ANSWERS
-    assert not {"nvidia_driver_runfile", "gpu_turn", "inventory_hostname"} & ANSWERS
+    assert {"gpu_plan_result", "gpu_drain_answer", "gpu_upgrade_plan", "gpu_ready_failure"} <= ANSWERS
+    assert not {"nvidia_driver_runfile", "gpu_drain_turn", "inventory_hostname"} & ANSWERS
 
 
 def test_no_task_selects_by_an_answer() -> None:

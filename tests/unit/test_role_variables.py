@@ -127,9 +127,11 @@ def test_a_role_reads_its_own_options_and_has_a_default_for_those_of_others(role
 
 
 def test_every_option_is_read() -> None:
-    """In tasks of the role, in playbooks, by the action plugins of modules that plan, or by steps."""
+    """In tasks of the role, in playbooks, by the action plugins of modules that plan, by steps, or in turns."""
     files = [
         *(ROOT / "plugins/plugin_utils/gpu_ready/execute").glob("*.py"),
+        *(ROOT / "plugins/plugin_utils/gpu_ready/turn").glob("*.py"),
+        ROOT / "plugins/action/gpu_turn.py",
         ROOT / "plugins/plugin_utils/variables/rollout.py",
     ]
     steps = "".join(path.read_text() for path in files)

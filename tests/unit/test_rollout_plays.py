@@ -55,7 +55,7 @@ PLAY = """\
       when: inventory_hostname not in groups.gpu_upgrade_watch | default([])
     - name: Turn
       ansible.builtin.set_fact:
-        gpu_turn: {result: {state: "{{ turn }}", from: 580.1, to: 595.1, way: live, seconds_unavailable: 7, reason: as asked}, began: 5, ended: 12}
+        gpu_drain_turn: {result: {state: "{{ turn }}", from: 580.1, to: 595.1, way: live, seconds_unavailable: 7, reason: as asked}, began: 5, ended: 12}
       when: turn is defined
 - name: Report
   hosts: all

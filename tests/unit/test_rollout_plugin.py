@@ -87,8 +87,8 @@ def test_hosts_that_are_prepared_and_reachable_are_lined_up_and_the_record_says_
     file = record.RolloutFile(Path(fleet["record"]))
     assert file.begin_turn("a", 5) == "" and file.begin_turn("b", 5) == ""
     file.end_turn("a", "upgraded", 9)
-    run.register("gpu_turn", ["a"], {"result": {"state": "upgraded", "to": "595.1"}, "began": 5, "ended": 9})
-    run.register("gpu_turn", ["b"], {"unreachable": True, "msg": "no route"})
+    run.register("gpu_drain_turn", ["a"], {"result": {"state": "upgraded", "to": "595.1"}, "began": 5, "ended": 9})
+    run.register("gpu_drain_turn", ["b"], {"unreachable": True, "msg": "no route"})
     run.lost |= {"b"}
     report = run.call("report")
     assert {name: one["state"] for name, one in report["outcomes"].items()} == {
@@ -133,7 +133,7 @@ def test_a_paused_host_has_its_result_from_the_line_up(tmp_path: Path, state: di
     lineup = run.call("line_up")
     assert lineup["roll"] == ["a", "gpu_upgrade_batch_1"] and list(lineup["results"]) == ["b", "c", "d"]
     run.register("gpu_upgrade_lineup", HOSTS, lineup)
-    run.register("gpu_turn", ["a"], {"result": {"state": "upgraded"}})
+    run.register("gpu_drain_turn", ["a"], {"result": {"state": "upgraded"}})
     report = run.call("report")
     assert report["bad"] == [] and report["outcomes"]["b"]["state"] == "paused"
     assert report["outcomes"]["b"]["from"] == "580.1"

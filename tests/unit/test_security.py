@@ -164,8 +164,9 @@ def test_no_program_is_started_through_a_shell(path: Path) -> None:
             for word in call.keywords
             if word.arg in ("shell", "use_unsafe_shell") and ast.unparse(word.value) != "False"
         ]
-        # The executor of steps runs modules, by their names.
-        if function.endswith((".run", "run_command", "Popen")) and call.args and "execute" not in name_of(path):
+        # Steps and turns run modules, by their names.
+        runs_modules = re.search("execute|/turn/|gpu_scheduler", name_of(path))
+        if function.endswith((".run", "run_command", "Popen")) and call.args and not runs_modules:
             given = call.args[0]
             # A text in place of a list would be split into words.
             assert not isinstance(given, (ast.Constant, ast.JoinedStr))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.upgrade import model as journal
-from plugins.plugin_utils.gpu_ready.turn import drain, run, table
+from plugins.plugin_utils.gpu_ready.turn import drain, prepare, run, table
 from plugins.plugin_utils.gpu_ready.turn.model import Unreachable
-from plugins.plugin_utils.gpu_ready.turn.phases import pieces_of
-from tests.unit.turn_host import NEW, OLD, Disk, Killed, MemoryHost, take_turn, unreachable
+from plugins.plugin_utils.gpu_ready.turn.phases import ONLY, pieces_of
+from tests.unit.turn_host import BACK, DRIVER, NEW, OLD, Disk, Killed, MemoryHost, take_turn, unreachable
 from tests.unit.turn_paths import wrong_write
 
 TABLE = Path(__file__).resolve().parents[2] / "docs/dev/turns.md"
@@ -336,32 +336,32 @@ def test_a_wait_that_never_ends_ends(seconds: int, rounds: int) -> None:
 def test_an_unreachable_host_raises_nothing_and_keeps_its_journal() -> None:
     host = MemoryHost(Disk(), fails={"gpu_lease taken": unreachable()})
     assert take_turn(host).phase == "left out" and host.disk.upgrade is None
-    gone = MemoryHost(Disk(), fails={"gpu_lease released": unreachable()})
-    assert take_turn(gone).phase == "upgraded"
-    assert any(kind == "warning" and "was not released" in text for kind, _, text in gone.events)
+    silent = MemoryHost(Disk(), fails={"gpu_lease released": unreachable()})
+    assert take_turn(silent).phase == "upgraded"
+    assert any(kind == "warning" and "was not released" in text for kind, _, text in silent.events)
     assert isinstance(unreachable(), Unreachable)
 
 
 # ---- what a host says ------------------------------------------------------------------------------------------------
 
-LIES: list[Any] = [{}, {"node": "peer", "controller": "peer", "host": "peer"}, {"kubeconfig": "/etc/evil"}]
-LIES += [{"hooks": [drain.mark_of("/etc/passwd.yml")]}, {"hooks": ["/etc/passwd.yml"]}, {"reason": "RMA"}]
+FALSE_ANSWERS: list[Any] = [{}, {"node": "peer", "controller": "peer", "host": "peer"}, {"kubeconfig": "/etc/evil"}]
+FALSE_ANSWERS += [{"hooks": [drain.mark_of("/etc/passwd.yml")]}, {"hooks": ["/etc/passwd.yml"]}, {"reason": "RMA"}]
 
 
 class LyingHost(MemoryHost):
     """A host whose journal of drains lists what it likes, and whose other answers have more than they should."""
 
-    def __init__(self, lie: Any, *arguments: Any, **options: Any) -> None:
+    def __init__(self, added: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(Disk(), *arguments, **options)
-        self.lie = lie
+        self.added = added
 
     def answer_gpu_drain_journal(self, given: Any) -> dict[str, Any]:
         honest = super().answer_gpu_drain_journal(given)["journal"]
         hooks = ("slurm", "kubernetes", "tasks")
-        return {"journal": {name: {**honest.get(name, {}), **self.lie} for name in hooks}}
+        return {"journal": {name: {**honest.get(name, {}), **self.added} for name in hooks}}
 
     def answer_gpu_drain_docker(self, given: Any) -> dict[str, Any]:
-        return {**self.lie, "done": True, "tasks": "evil.yml", "path": "/etc/evil.yml"}
+        return {**self.added, "done": True, "tasks": "evil.yml", "path": "/etc/evil.yml"}
 
 
 @pytest.mark.parametrize("kind", [table.UPGRADE, table.DRAIN_ONLY, table.UNDRAIN_ONLY])
@@ -381,5 +381,95 @@ def test_no_answer_of_a_host_selects_what_happens_elsewhere(kind: str, hook: str
     take_turn(MemoryHost(drained, hooks), table.DRAIN_ONLY)
     honest = elsewhere(MemoryHost(drained if kind == table.UNDRAIN_ONLY else Disk(), hooks))
     assert len(honest) == {table.UPGRADE: 8, table.DRAIN_ONLY: 5, table.UNDRAIN_ONLY: 3}[kind]
-    for lie in LIES:
-        assert elsewhere(LyingHost(lie, hooks)) <= honest, lie
+    for added in FALSE_ANSWERS:
+        assert elsewhere(LyingHost(added, hooks)) <= honest, added
+
+
+# ---- before the turn -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("excluded", "left"),
+    [
+        ([], {"gpu1", "gpu10", "gpu11"}),
+        ("gpu10", {"gpu1", "gpu11"}),  # the text also contains gpu1
+        ("rack2", {"gpu1"}),
+        ("gpu1, gpu11", {"gpu10"}),
+        (["rack1", "gpu11"], {"gpu10"}),
+    ],
+)
+def test_excluded_hosts(excluded: str | list[str], left: set[str]) -> None:
+    groups = {"gpu1": ["rack1"], "gpu10": ["rack2"], "gpu11": ["rack2"]}
+    assert {name for name, own in groups.items() if not prepare.is_excluded(name, own, excluded)} == left
+
+
+def leases(host: MemoryHost) -> list[str]:
+    """Return what a host was asked before its turn."""
+    return [one for one in modules(host) if "lease" in one or one == "gpu_node_plan"]
+
+
+def test_a_host_whose_upgrade_was_interrupted_is_planned_again_after_its_last_step() -> None:
+    running = {"msg": "its last step still runs", "another_run": True, "last_step_running": True}
+    for fails, asked in (({}, 1), ({"gpu_lease taken": [running]}, 2)):
+        host = MemoryHost(Disk(), fails=fails)
+        host.answer_gpu_upgrade_journal({"phase": "draining", "reason": ""})
+        prepare.plan_host(host, False)
+        assert leases(host).count("gpu_node_plan") == asked
+    fresh = MemoryHost(Disk())
+    prepare.plan_host(fresh, False)
+    assert leases(fresh) == ["gpu_node_plan"]
+
+
+def test_a_plan_takes_no_lease_of_a_host_that_another_run_has_prepared_or_works_on() -> None:
+    """Its lease would be seen as a change of the host, and that run would leave the host out."""
+    prepared = MemoryHost(Disk())
+    prepared.answer_gpu_upgrade_journal({"phase": "staged", "reason": ""})
+    prepare.plan_host(prepared, False)
+    assert leases(prepared) == ["gpu_node_plan"]
+    busy = MemoryHost(Disk(), fails={"gpu_lease taken": {"msg": "bob works on it", "another_run": True}})
+    busy.answer_gpu_upgrade_journal({"phase": "switching", "reason": ""})
+    assert prepare.plan_host(busy, False)["plan"]["gpu_host"]
+    broken = MemoryHost(Disk(), fails={"gpu_lease taken": {"msg": "no space left"}})
+    broken.answer_gpu_upgrade_journal({"phase": "switching", "reason": ""})
+    with pytest.raises(Exception, match="no space left"):
+        prepare.plan_host(broken, False)
+
+
+def test_a_rollback_is_planned_for_the_recorded_driver_and_without_one_for_none() -> None:
+    recorded = MemoryHost(Disk())
+    recorded.answer_gpu_upgrade_journal({"phase": "draining", "reason": "", "driver": DRIVER})
+    for host, requested in ((recorded, BACK), (MemoryHost(Disk()), {"nvidia_driver_source": "none"})):
+        prepare.plan_host(host, True)
+        assert {**host.calls[-1][1]["overrides"]} == {**ONLY, **requested}
+
+
+def test_a_preparation_downloads_and_releases_the_host() -> None:
+    host = MemoryHost(Disk())
+    plan = host.answer_gpu_node_plan({"overrides": {}})
+    host.settings = host.settings._replace(planned={**host.settings.planned, "opened": False, "staged": False})
+    prepare.prepare_host(host, plan, False)
+    assert modules(host) == ["gpu_lease taken", "gpu_upgrade_journal staged", "gpu_upgrade_stage", "gpu_lease released"]
+    full = MemoryHost(Disk(), fails={"gpu_upgrade_stage": {"msg": "no space left"}})
+    full.settings = host.settings
+    with pytest.raises(Exception, match="no space left"):
+        prepare.prepare_host(full, plan, False)
+    assert modules(full)[-1] == "gpu_lease released"
+    resumed = MemoryHost(Disk())
+    resumed.settings = host.settings._replace(planned={**host.settings.planned, "opened": True, "staged": True})
+    prepare.prepare_host(resumed, plan, False)
+    assert modules(resumed) == ["gpu_lease taken", "gpu_lease released"]
+
+
+@pytest.mark.parametrize(
+    ("runfile", "earlier", "path"),
+    [
+        ("/srv/NVIDIA-Linux-x86_64-595.71.05.run", "580.95.05", "/srv/NVIDIA-Linux-x86_64-580.95.05.run"),
+        ("/srv/NVIDIA-Linux-x86_64-595.71.05.run", "580.95.05/../../id", ""),
+        ("/srv/driver.run", "580.95.05", ""),
+        ("", "580.95.05", ""),
+    ],
+)
+def test_the_installer_of_an_earlier_driver_is_beside_that_of_the_new_one(
+    runfile: str, earlier: str, path: str
+) -> None:
+    assert prepare.earlier_installer(runfile, earlier) == path

@@ -137,7 +137,7 @@ class MemoryHost:
     def answer_gpu_upgrade_journal(self, given: Mapping[str, Any]) -> dict[str, Any]:
         driver = records.from_json(model.RecordedDriver, given["driver"]) if given.get("driver") else None
         self.disk.upgrade = phases.advance(
-            self.disk.upgrade, given["phase"], self.disk.time, driver, given.get("target", ""), given["reason"],
+            self.disk.upgrade, given["phase"], self.disk.time, driver, given.get("target", ""), given.get("reason", ""),
             given.get("rollout", 0),
         )  # fmt: skip
         self.wrote(given["phase"])
@@ -171,12 +171,12 @@ class MemoryHost:
         self.disk.serving.append(self.disk.verified if self.disk.verified == self.disk.loaded else "unverified")
 
     def answer_gpu_node_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        wanted = given["overrides"].get("nvidia_driver_version", NEW)
+        requested = given["overrides"].get("nvidia_driver_version", NEW)
         todo: dict[str, Any] = {}
-        if {self.disk.loaded, self.disk.driver} != {wanted}:
+        if {self.disk.loaded, self.disk.driver} != {requested}:
             todo["nvidia_driver.install"] = {
                 "runfile": None, "pin_packages": [], "streams": {}, "unhold": [], "allow_remove": [], "remove": [],
-                "packages": [wanted], "rebuild": None,
+                "packages": [requested], "rebuild": None,
             }  # fmt: skip
             activate = {"action": self.action, "why": "the module is in use", "modules": [], "later": []}
             todo["nvidia_driver.activate"] = {**activate, "force": False, "kubelet": False}
@@ -185,11 +185,18 @@ class MemoryHost:
         return {
             "plan": {"refusals": [], "gpu_host": True, "summary": "a GPU"},
             "todo": todo,
-            "lines": [f"driver {wanted}"],
+            "lines": [f"driver {requested}"],
             "refusal": "",
-            "verification": {"expect": {"engines": {"names": []}}, "digest": wanted},
-            "upgrade": {"installed": installed, "back": BACK if recorded else None},
+            "verification": {"expect": {"engines": {"names": []}}, "digest": requested},
+            "upgrade": {
+                "installed": installed,
+                "back": BACK if recorded else None,
+                "journal": upgrades.to_json(self.disk.upgrade) if self.disk.upgrade else None,
+            },
         }
+
+    def answer_gpu_upgrade_stage(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {"files": {}}
 
     def answer_gpu_packages(self, given: Mapping[str, Any]) -> dict[str, Any]:
         self.disk.driver = given["names"][0]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .model import COPY, Execution, Parameters, fail
+from .model import COPY, Execution, fail
 
 NAMED = 200
 """Characters of the names that a host requested in a message."""
@@ -39,8 +39,3 @@ def copy_files(files: Sequence[Any], destinations: Mapping[str, str], part: Exec
     for path in chosen:
         copy = {"src": str(Path(path).resolve()), "dest": destinations[path]}
         part.run("ansible.builtin.copy", {**copy, "owner": "root", "group": "root", "mode": "0600"}, COPY)
-
-
-def copy_step(step: Parameters, part: Execution) -> None:
-    """Copy installers for a later run of the plan."""
-    copy_files(step["files"], step["destinations"], part)

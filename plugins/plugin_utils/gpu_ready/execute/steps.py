@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from . import containers, copies, cuda, driver, monitoring, verification
+from . import containers, cuda, driver, monitoring, verification
 from .model import Caller, Execution, Parameters, Step, StepFailed, fail
 
 WRONG = (
@@ -20,7 +20,6 @@ STEPS: dict[str, Step] = {
     **containers.STEPS,
     **verification.STEPS,
     **monitoring.STEPS,
-    "gpu_plan.copy_files": copies.copy_step,
 }
 """What carries out a step, by its id."""
 

@@ -24,6 +24,14 @@ SCHEDULERS = (SLURM, KUBERNETES)
 MODULES = {SLURM: "gpu_drain_slurm", KUBERNETES: "gpu_drain_kubernetes"}
 STATES = {SLURM: ("drained", "waited", "undrained"), KUBERNETES: ("cordoned", "evicted", "uncordoned")}
 """States of the module: to drain the node, to wait for its work, to undrain it."""
+EVICTION = {
+    "grace_period": "gpu_drain_kubernetes_grace_period",
+    "delete_emptydir_data": "gpu_drain_kubernetes_delete_emptydir_data",
+    "force": "gpu_drain_kubernetes_force",
+    "disable_eviction": "gpu_drain_kubernetes_disable_eviction",
+    "pod_selector": "gpu_drain_kubernetes_pod_selector",
+}
+"""Options of an eviction, and their variables."""
 AT_A_TIME = 8
 """Hosts for which one scheduler is asked at a time: its sshd takes ten sessions of a connection (MaxSessions)."""
 MOST_ROUNDS = 70
@@ -191,8 +199,7 @@ def ask_scheduler(
     if state in ("drained", "cordoned"):
         arguments |= {"recorded": hook in turn.recorded}
     if state == "evicted":
-        names = ("grace_period", "delete_emptydir_data", "force", "disable_eviction", "pod_selector")
-        arguments |= {name: setting(f"gpu_drain_kubernetes_{name}") for name in names}
+        arguments |= {name: setting(variable) for name, variable in EVICTION.items()}
     if state != "undrained":
         arguments |= {"timeout": host.settings.drain_timeout}
     tasks = "scheduler_as_root.yml" if boolean(become, strict=False) else "scheduler.yml"

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,12 @@ PLAN, PREPARE = "plan", "prestage"
 """Phases of a rollout in which no host has a turn."""
 VERSION = re.compile(r"(?<=-)[0-9]{2,4}(?:[.][0-9]+){1,2}(?=(?:-[A-Za-z0-9_-]+)?[.]run$)")
 IS_VERSION = re.compile(r"[0-9]{2,4}([.][0-9]+){1,2}")
+
+
+def is_excluded(name: str, groups: Sequence[str], excluded: str | Sequence[str]) -> bool:
+    """Return whether gpu_upgrade_exclude names a host or one of its groups: a list, or names separated by commas."""
+    names = excluded.split(",") if isinstance(excluded, str) else excluded
+    return bool({str(one).strip() for one in names} & {name, *groups})
 
 
 @contextmanager

@@ -33,7 +33,8 @@ from ..plugin_utils.progress.lines import event_text
 from ..plugin_utils.variables.settings import read_others, rules
 from .gpu_execute import LONGEST, HostCaller
 
-PLAN, PREPARE = "plan", "prepare"
+PLAN = "plan"
+PREPARE = "prepare"
 OPTIONS = {
     "turn": {"type": "str", "required": True, "choices": [PLAN, PREPARE, "upgrade", "drain", "undrain"]},
     "task_file": {"type": "str", "choices": ["succeeded", "failed"]},

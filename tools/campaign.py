@@ -88,7 +88,6 @@ PARTS = (
     Part("upgrade_sources", 2.5, "dnf dropped what an upgrade had fetched before it ended (574cd3b7)"),
     Part("upgrade_ubuntu", 2, "Ubuntu's own packages cannot be upgraded from 580 to 595; now documented (9428c02a)"),
     Part("upgrade_play", 8.2, "a run with a missing task file ended with status 0 (46ea2e52)"),
-    Part("upgrade_exclude", 0.1, "hosts named in a text were not left out (a0c46310)"),
     Part("sudo", 0.2, "sudo without a terminal had no remedy (c629cea2)"),
     Part("drain", 3, "a pod that was already Terminating ended the drain (c69f3bfe)"),
     Part("kubernetes_build", 3.3, "the build failed on a machine that had run no lab host (4aa60fb5)",

@@ -14,7 +14,7 @@ from tests.integration.fleet import ROOT, lab
 
 SECONDS = Path(__file__).with_name("seconds.json")
 """How long each file takes in `make test`, on two cores, as the end of a run prints it. INDEPENDENT: the longest test."""
-INDEPENDENT = ("test_sudo", "test_upgrade_exclude", "test_upgrade_play")
+INDEPENDENT = ("test_sudo", "test_upgrade_play")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,12 +21,17 @@ from ansible.utils.display import Display
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute import steps
-from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
+from ..plugin_utils.gpu_ready.execute.model import Execution, StepFailed, fail
+from ..plugin_utils.gpu_ready.execute.reboot import restart
 from ..plugin_utils.module_calls import call_module
 from ..plugin_utils.progress.lines import STEP
 
-OPTIONS = {"part": {"type": "str", "required": True}, "todo": {"type": "dict"}}
-"""``todo``: parameters by step; without it, the host's plan."""
+OPTIONS = {
+    "part": {"type": "str", "required": True},
+    "todo": {"type": "dict"},
+    "reboot": {"type": "bool", "default": False},
+}
+"""``todo``: parameters by step; without it, the host's plan. ``reboot``: restart the host where the driver needs it."""
 LONGEST = 10_000
 """Characters of a message of a module of Ansible's own, which nothing else bounds."""
 SILENT = (
@@ -112,6 +117,12 @@ class HostCaller:
         self.warnings.append(text)
 
 
+def waits_for_reboot(driver: Execution, variables: Mapping[str, Any]) -> bool:
+    """Return whether the installed driver waits for a reboot; gpu_ready_activation may leave it to the operator."""
+    choice = ((variables.get("gpu_plan_result") or {}).get("plan") or {}).get("choice") or {}
+    return driver.reboot_required or (choice.get("activation") or {}).get("action") == "none"
+
+
 class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """The plugin; Ansible finds it by this name."""
 
@@ -133,8 +144,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         result: dict[str, Any]
         try:
             part = steps.execute(name, todo, modules, begin)
+            if given["reboot"]:
+                restart(part, begin)
             result = {**part.verified, "steps": steps.steps_of(name, todo)}
-            result |= {"reboot_required": part.reboot_required, "reboot_refused": part.reboot_refused}
+            result |= {"reboot_required": part.reboot_required}
+            if "nvidia_driver.activate" in todo:
+                result |= {"ansible_facts": {"gpu_ready_reboot_required": waits_for_reboot(part, variables)}}
         except StepFailed as error:
             result = error.result
         result |= {"changed": bool(modules.changed_steps), "changed_steps": modules.changed_steps}

@@ -29,6 +29,7 @@ from ..plugin_utils.gpu_ready.rollout.record import RolloutFile
 from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.gpu_ready.turn import prepare, run, table
 from ..plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, TurnSettings, Unreachable
+from ..plugin_utils.gpu_ready.turn.phases import LASTS
 from ..plugin_utils.progress.lines import event_text
 from ..plugin_utils.variables.settings import read_others, rules
 from .gpu_execute import LONGEST, HostCaller
@@ -62,14 +63,60 @@ JUDGED = frozenset(["gpu_drain", "gpu_ready", "gpu_report", "gpu_upgrade", "gpu_
 """Roles whose variables a turn uses: they are judged before any host is asked."""
 
 
-class TurnCaller(HostCaller):
-    """A host in its turn, for plugin_utils/gpu_ready/turn."""
+class LeasedCaller(HostCaller):
+    """A host that one run at a time changes, for plugin_utils/gpu_ready/turn."""
 
     def __init__(self, action: Any, variables: dict[str, Any], lease: Mapping[str, Any]) -> None:
         super().__init__(action, variables)
-        self.todo: Mapping[str, Any] = {}
-        self.reboots = False
         self.lease = lease
+        self.leased = False
+
+    @property
+    def name(self) -> str:
+        """The host in the inventory."""
+        return str(self.variables["inventory_hostname"])
+
+    def run(
+        self, module: str, arguments: Mapping[str, Any], seconds: int = SHORT, check: bool = False
+    ) -> dict[str, Any]:
+        """Return the answer of a module. Raises StepFailed, Unreachable."""
+        try:
+            answer = super().run(module, arguments, seconds, check or self.check)
+        except AnsibleConnectionFailure as error:
+            raise Unreachable(plain_text(str(error))[:LONGEST]) from None
+        if module.endswith(".gpu_lease"):
+            self.leased = arguments["state"] != "released" and not self.check
+        return answer
+
+    def setting(self, name: str) -> Any:
+        """Return a public variable of the host, its default if it is not set."""
+        found = super().setting(name)
+        return DEFAULTS[name] if found is None else found
+
+    def show(self, kind: str, phase: str, text: str) -> None:
+        """Show an event."""
+        if kind == "step" and text:
+            self.step = text
+        # The method of the class: what the callback plugin makes of it is for Ansible's own process.
+        Display.display(self.action._display, event_text(self.name, kind, phase, plain_text(text)[:LONGEST]))
+
+
+def lease_arguments(action: Any, known: Mapping[str, Any], lasts: int) -> dict[str, Any]:
+    """Return how this run takes the lease of a host, for so many seconds between two steps."""
+    living = list(gpu_ready_run.living_processes())
+    take_over = action._templar.template(known.get("gpu_ready_take_over", False))
+    found: dict[str, Any] = {"lasts": lasts, "take_over": boolean(take_over, strict=False)}
+    return found | ({"living": living} if living else {})
+
+
+class TurnCaller(LeasedCaller):
+    """A host in its turn."""
+
+    driver: Any = None
+
+    def __init__(self, action: Any, variables: dict[str, Any], lease: Mapping[str, Any]) -> None:
+        super().__init__(action, variables, lease)
+        self.todo: Mapping[str, Any] = {}
         fleet = variables.get("gpu_upgrade_fleet") or {}
         self.rollout = RolloutFile(Path(fleet["record"])) if fleet.get("record") else None
         given = self.setting("gpu_upgrade_drain")
@@ -84,11 +131,6 @@ class TurnCaller(HostCaller):
             boolean(self.setting("gpu_undrain_unverified"), strict=False),
         )
 
-    @property
-    def name(self) -> str:
-        """The host in the inventory."""
-        return str(self.variables["inventory_hostname"])
-
     def absolute(self, hook: str) -> str:
         """Return a drain hook, a task file with its absolute path."""
         if not RELATIVE.fullmatch(hook):
@@ -96,30 +138,9 @@ class TurnCaller(HostCaller):
         directory = str(self.variables.get("inventory_dir") or "")  # None without an inventory file
         return f"{directory if Path(directory).is_dir() and directory else self.variables['playbook_dir']}/{hook}"
 
-    def run(
-        self, module: str, arguments: Mapping[str, Any], seconds: int = SHORT, check: bool = False
-    ) -> dict[str, Any]:
-        """Return the answer of a module. Raises StepFailed, Unreachable."""
-        try:
-            return super().run(module, arguments, seconds, check or self.check)
-        except AnsibleConnectionFailure as error:
-            raise Unreachable(plain_text(str(error))[:LONGEST]) from None
-
-    def setting(self, name: str) -> Any:
-        """Return a public variable of the host, its default if it is not set."""
-        found = super().setting(name)
-        return DEFAULTS[name] if found is None else found
-
     def node(self, hook: str) -> dict[str, Any]:
         """Return what the variables of this run say of a scheduler's node."""
         return {key: str(self.setting(name)) for key, name in NODES[hook].items()}
-
-    def show(self, kind: str, phase: str, text: str) -> None:
-        """Show an event."""
-        if kind == "step" and text:
-            self.step = text
-        # The method of the class: what the callback plugin makes of it is for Ansible's own process.
-        Display.display(self.action._display, event_text(self.name, kind, phase, plain_text(text)[:LONGEST]))
 
     def record(self, phase: str) -> None:
         """Record in the rollout what the journal of the host is about to record."""
@@ -159,15 +180,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
 
     def lease(self, turn: str, known: Mapping[str, Any]) -> dict[str, Any]:
         """Return how this run takes the lease of a host."""
-        found: dict[str, Any] = {
-            "lasts": 600 if turn == "upgrade" else gpu_ready_run.seconds_between_steps(dict(known))
-        }
-        living, age = list(gpu_ready_run.living_processes()), gpu_ready_run.seconds_since_start()
-        found |= {"living": living} if living else {}
-        found |= {"resumes": True} if turn == "upgrade" else {}
-        found |= {"age": age} if turn == PREPARE and age != "" else {}
-        take_over = self._templar.template(known.get("gpu_ready_take_over", False))
-        return found | {"take_over": boolean(take_over, strict=False)}
+        turns = turn == "upgrade"
+        lasts = LASTS if turns else gpu_ready_run.seconds_between_steps(dict(known))
+        found = lease_arguments(self, known, lasts) | ({"resumes": True} if turns else {})
+        age = gpu_ready_run.seconds_since_start()
+        return found | ({"age": age} if turn == PREPARE and age != "" else {})
 
     def plan(self, host: TurnCaller, _: Mapping[str, Any], backwards: bool) -> dict[str, Any]:
         """Return the plan of a host, or why it has none: the operator decides about such a host."""

@@ -345,7 +345,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if last_part(task) == NOT_DESIRED:
             self.raised.add(host)
         if not (value.get("results") or self.raises(task)):
-            step = value.get("step") if task.action.endswith("gpu_execute") else None
+            step = value.get("step") if task.action.endswith(("gpu_execute", "gpu_begin")) else None
             self.fails(host, f"failed at '{step or named(task)}'", reason(value))
         self.screen.show_lines(self.progress.host_fails(host))
 

@@ -17,7 +17,17 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.lookup import LookupBase
 
 # Once, here: otherwise the process of every task loads them.
-from ..action import gpu_audit, gpu_capture, gpu_node_plan, gpu_python, gpu_scheduler, gpu_turn, gpu_verify  # noqa: F401
+from ..action import (  # noqa: F401
+    gpu_audit,
+    gpu_begin,
+    gpu_capture,
+    gpu_execute,
+    gpu_node_plan,
+    gpu_python,
+    gpu_scheduler,
+    gpu_turn,
+    gpu_verify,
+)
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.variables.settings import read_others, rules

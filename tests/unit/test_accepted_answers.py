@@ -44,8 +44,8 @@ ON_THE_CONTROL_NODE = {"gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgr
 MODULES = sorted({path.stem for path in (ROOT / "library").glob("*.py")} - ON_THE_CONTROL_NODE)
 PLAN: dict[str, Any] = next(one.answers["gpu_node_plan"] for one in scenes(Path("/srv")) if one.name == "upgrade")
 OF_ANSIBLE = {"changed", "failed", "msg", "warnings", "diff", "unreachable", "skipped", "results", "attempts"}
-EXECUTED = {"step", "reboot_required", "reboot_refused"}
-"""What gpu_execute itself adds to its result; the rest of it is the answer of a step that is a verification."""
+EXECUTED = {"step", "reboot_required", "leased"}
+"""What gpu_execute and gpu_begin add to their results; the rest is the answer of a verification, or a plan."""
 METHODS = {"items", "values", "keys", "get"}
 
 
@@ -65,6 +65,7 @@ def test_every_module_that_runs_on_hosts_has_the_plugin() -> None:
     assert routed == dict.fromkeys(set(MODULES) - OWN_PLUGINS, {"action_plugin": "gpu_ready.nodes.gpu_host_module"})
     assert {path.stem for path in (ROOT / "plugins/action").glob("*.py")} == OWN_PLUGINS | ON_THE_CONTROL_NODE | {
         "gpu_host_module",
+        "gpu_begin",
         "gpu_execute",
         "gpu_scheduler",
         "gpu_turn",

@@ -87,12 +87,6 @@ def test_what_is_repeated_has_a_deadline(path: Path) -> None:
         assert DEADLINE in names and names.index(DEADLINE) < names.index(path.name)
 
 
-def test_one_attempt_to_take_a_lease_has_a_limit_in_upgrades_too() -> None:
-    """The limit of their plays is four hours, for what takes long."""
-    tasks = list(tasks_of_file((ROOT / "roles/gpu_ready/tasks/take_lease.yml").read_text()))
-    assert [task["timeout"] for task in tasks if "gpu_ready.nodes.gpu_lease" in task] == [LONGEST_S]
-
-
 def test_files_that_continue_a_wait_are_found() -> None:
     found = {path.stem for path in FILES if continues_itself(path, path.read_text())}
     assert found == {"verify"}

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
 
-from tests.unit.lying_host import ROOT, calls, make_liar, run_playbook
+from tests.unit.lying_host import calls, make_liar, run_playbook
 
 ROW = {"distribution": "Debian 12", "why": "nothing to do"}
 HEADERS = {"packages": [], "optional": [], "kernel": "6.1.0-50-amd64"}
@@ -55,29 +54,3 @@ def test_a_repair_that_changed_something_is_followed_by_a_new_plan(tmp_path: Pat
     assert [name for name in calls(tmp_path, "n1") if name != "gpu_lease"] == called, done.stdout
     assert done.returncode == rc, done.stdout
     assert rc == 0 or "module_of_others_fails" in done.stdout
-
-
-VARIABLES = {
-    "roles/gpu_ready/tasks/main.yml": {"gpu_plan_part"},
-    "playbooks/provision.yml": set(),
-}
-"""Whoever may repair packages, with what the new plan must be given as the first was."""
-
-
-def tasks(value: Any) -> list[dict[str, Any]]:
-    """All tasks of a file, also those in blocks."""
-    if isinstance(value, list):
-        return [task for one in value for task in tasks(one)]
-    inner = [task for name in ("tasks", "block", "rescue", "always") for task in tasks(value.get(name, []))]
-    return [value, *inner] if isinstance(value, dict) else []
-
-
-def test_the_new_plan_is_for_the_same_as_the_first() -> None:
-    found = {}
-    for file in sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")]):
-        for task in tasks(yaml_load(file.read_text()) or []):
-            role = task.get("ansible.builtin.include_role") or task.get("ansible.builtin.import_role") or {}
-            planning = role.get("name") == "gpu_ready.nodes.gpu_plan"
-            if planning and role.get("tasks_from") in ("show_plan", "repair_packages"):
-                found[str(file.relative_to(ROOT))] = set(task.get("vars", {}))
-    assert found == VARIABLES

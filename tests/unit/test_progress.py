@@ -551,10 +551,7 @@ def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> 
         == 1
     )
     assert shown.count("+text") == 2 and "TASK [" not in shown
-    assert (
-        shown.count("  n4 failed at 'gpu_plan : show_plan | Report refusals': docker is not offered. Remedy: do it.")
-        == 1
-    )
+    assert shown.count("  n4 failed at 'plan': docker is not offered. Remedy: do it.") == 1
     assert "  3 of 4 hosts planned, failed: n4, in " in shown
 
 

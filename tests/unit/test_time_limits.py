@@ -61,7 +61,6 @@ def test_a_silent_host_holds_the_others_only_as_long_as_its_step_may_take() -> N
             module = next((key.rpartition(".")[2] for key in task if key.rpartition(".")[2] in LONG), None)
             if module and path.parents[1].name != "gpu_upgrade":
                 found[f"{path.parents[1].name}: {task['name']}"] = (module, task.get("timeout"))
-    assert len(found) >= 2
     found |= {
         f"{name} {seconds}": (name.rpartition(".")[2], seconds)
         for name, given, seconds, _ in step_calls.every()

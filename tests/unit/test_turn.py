@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.upgrade import model as journal
+from plugins.plugin_utils.gpu_ready.turn import begin as begins
 from plugins.plugin_utils.gpu_ready.turn import drain, prepare, run, table
 from plugins.plugin_utils.gpu_ready.turn.model import Unreachable
 from plugins.plugin_utils.gpu_ready.turn.phases import ONLY, pieces_of
@@ -473,3 +474,63 @@ def test_the_installer_of_an_earlier_driver_is_beside_that_of_the_new_one(
     runfile: str, earlier: str, path: str
 ) -> None:
     assert prepare.earlier_installer(runfile, earlier) == path
+
+
+# ---- the begin of a plan that is carried out without a turn ----------------------------------------------------------
+
+TODO: dict[str, Any] = {"docker_engine.repository": {"repositories": []}}
+REFUSED = {"plan": {"refusals": [{"code": "x"}]}, "todo": {}, "refusal": "docker is not offered"}
+
+
+def planned(todo: Any = None, lease: str = "") -> dict[str, Any]:
+    """Return a plan with these steps."""
+    return {"plan": {"refusals": []}, "todo": TODO if todo is None else todo, "lease": lease, "lines": []}
+
+
+@pytest.mark.parametrize(
+    ("plan", "answers", "asked", "leased", "message"),
+    [
+        (planned(), {}, 0, True, ""),
+        (planned({}), {}, 0, False, ""),
+        (REFUSED, {}, 0, False, "docker is not offered"),
+        ({"unreachable": True, "msg": "Task failed: no route"}, {}, 0, False, "no route"),
+        # Another run had the host since the plan, or the last step of a killed one did.
+        (planned(lease="a"), {"before": "a"}, 0, True, ""),
+        (planned(lease="a"), {"before": "b"}, 1, True, ""),
+        (planned(lease="a"), {"before": ""}, 1, True, ""),
+        (planned(lease="a"), {"before": "a", "waits": 1}, 1, True, ""),
+        (planned(lease="a"), {"before": "b", "then": REFUSED}, 1, True, "docker is not offered"),
+        # What an interrupted package operation left is repaired once.
+        (planned({begins.REPAIR: {}}), {"repaired": ["x"]}, 1, True, ""),
+        (planned({begins.REPAIR: {}}), {"repaired": []}, 0, True, ""),
+        (planned({begins.REPAIR: {}}), {"repaired": ["x"], "then": REFUSED}, 1, True, "docker is not offered"),
+        (planned({begins.REPAIR: {}}), {"repaired": ["x"], "check": True}, 0, True, ""),
+    ],
+)
+def test_what_comes_between_a_plan_and_its_first_step(
+    plan: dict[str, Any], answers: dict[str, Any], asked: int, leased: bool, message: str
+) -> None:
+    class Host(MemoryHost):
+        check = answers.get("check", False)
+
+        def answer_gpu_lease(self, given: Any) -> dict[str, Any]:
+            return {**super().answer_gpu_lease(given), **({"before": answers["before"]} if "before" in answers else {})}
+
+        def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
+            return {"repaired": answers["repaired"]}
+
+    running = {"msg": "its last step still runs", "another_run": True, "last_step_running": True}
+    host = Host(Disk(), fails={"gpu_lease taken": [running] * answers.get("waits", 0)})
+    kept: list[dict[str, Any]] = []
+
+    def ask() -> dict[str, Any]:
+        found: dict[str, Any] = answers.get("then", planned())
+        return found
+
+    if message:
+        with pytest.raises(Exception, match=message):
+            begins.begin(host, plan, ask, kept.append)
+    else:
+        begins.begin(host, plan, ask, kept.append)
+    assert (len(kept), host.disk.leased) == (asked, leased)
+    assert ("gpu_packages" in modules(host)) == ("repaired" in answers and not host.check)

@@ -34,13 +34,15 @@ PLAY = """
   environment: {GPU_READY_RUN: "{{ lookup('gpu_ready.nodes.gpu_ready_run', 'run') }}"}
   tasks:
     - block:
-        - include_role: {name: gpu_ready.nodes.gpu_ready, tasks_from: take_lease}
+        - gpu_ready.nodes.gpu_begin:
+          register: gpu_plan_result
+          vars: {gpu_plan_result: {plan: {}, todo: {docker_engine.repository: {}}, lines: [], lease: ""}}
         - wait_for: {path: "{{ playbook_dir }}/{{ gate | default('go') }}", timeout: 600, sleep: 1}
           when: not ansible_check_mode
         - gpu_ready.nodes.gpu_drain_journal: {record: {docker: {containers: {}}}}
         - gpu_ready.nodes.gpu_drain_journal: {remove: [docker]}
       always:
-        - include_role: {name: gpu_ready.nodes.gpu_ready, tasks_from: release_lease}
+        - gpu_ready.nodes.gpu_lease: {state: released}
 """
 pytestmark = pytest.mark.host_io
 
@@ -159,7 +161,9 @@ def test_the_same_command_waits_for_the_last_step_of_a_run_that_was_killed(site:
         site.lease.write_text(json.dumps(site.held() | {"step": {"pid": step.pid, "started": started}}))
         second = site.start()
         assert second.stdout and step.stdin
-        waited = next((line for line in second.stdout if "FAILED - RETRYING: [gpu1]: take_lease" in line), "")
+        waited = next(
+            (line for line in second.stdout if "waiting for the last step of a run that was killed" in line), ""
+        )
         step.stdin.close()
     out, _ = second.communicate(timeout=LONG)
     assert second.returncode == 0, out

@@ -72,7 +72,7 @@ class MemoryHost:
         self.variables = {**DEFAULTS, **settings}
         self.lease: Mapping[str, Any] = {"lasts": 600}
         self.todo: Mapping[str, Any] = {}
-        self.reboots = False
+        self.driver: Any = None
         self.calls: list[tuple[str, Mapping[str, Any], int]] = []
         self.events: list[tuple[str, str, str]] = []
         self.phases: list[str] = []

@@ -117,9 +117,9 @@ class Execution:
 Step = Callable[[Parameters, Execution], None]
 
 
-def fail(message: str) -> StepFailed:
+def fail(message: str, step: str = "") -> StepFailed:
     """Return the failure of a step that the control node itself finds."""
-    return StepFailed({"failed": True, "msg": message})
+    return StepFailed({"failed": True, "msg": message, **({"step": step} if step else {})})
 
 
 def given(step: Parameters, *names: str) -> Answer:

@@ -1,11 +1,16 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Whether a host is rebooted for its new driver."""
+"""Whether a host is rebooted for its new driver, and the reboot."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from .model import Execution, StepFailed, fail
+
+WAITS = 600
+"""Seconds beyond twice gpu_ready_reboot_timeout: Ansible waits for the boot, and then for a command."""
 IN_USE = "the loaded driver module cannot be replaced while it is in use"
 
 
@@ -36,3 +41,17 @@ def refuse_reboot(why: str, held_by: str, permitted: Permissions) -> str:
             " gpu_ready_disrupt: [reboot]."
         )
     return ""
+
+
+def restart(driver: Execution, begins: Callable[[str], None]) -> None:
+    """Restart the host where the steps of the driver need that, and wait for it. Raises StepFailed."""
+    if driver.reboot_refused:
+        raise fail(driver.reboot_refused, "reboot")
+    if driver.reboot_required:
+        begins("reboot")
+        seconds = int(driver.modules.setting("gpu_ready_reboot_timeout"))
+        try:
+            driver.run("ansible.builtin.reboot", {"reboot_timeout": seconds}, 2 * seconds + WAITS)
+        except StepFailed as error:
+            raise StepFailed({**error.result, "step": "reboot"}) from error
+        driver.reboot_required = False

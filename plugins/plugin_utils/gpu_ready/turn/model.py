@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from ..execute.model import SHORT, Answer, Caller
+from ..execute.model import SHORT, Answer, Caller, Execution
 from . import table
 
 STEP, NOTE, PROBLEM = "step", "note", "problem"
@@ -79,22 +79,27 @@ class TurnSettings(NamedTuple):
     unverified: bool
 
 
-class TurnHost(Caller, Protocol):
-    """A host in its turn. Every call raises StepFailed or Unreachable."""
+class LeasedHost(Caller, Protocol):
+    """A host that one run at a time changes. Every call raises StepFailed or Unreachable."""
 
-    settings: TurnSettings
     lease: Mapping[str, Any]
     """How this run takes the lease: the arguments of gpu_lease."""
-    todo: Mapping[str, Any]
-    """The steps of the plan that was made last."""
-    reboots: bool
-    """Whether the installed driver needs a reboot."""
 
     def run(self, module: str, arguments: Mapping[str, Any], seconds: int = SHORT, check: bool = False) -> Answer:
         """Return the answer of a module, by its full name."""
 
     def show(self, kind: str, phase: str, text: str) -> None:
         """Show an event."""
+
+
+class TurnHost(LeasedHost, Protocol):
+    """A host in its turn."""
+
+    settings: TurnSettings
+    todo: Mapping[str, Any]
+    """The steps of the plan that was made last."""
+    driver: Execution
+    """What came of the steps of the driver."""
 
     def record(self, phase: str) -> None:
         """Record in the rollout what the journal of the host is about to record."""

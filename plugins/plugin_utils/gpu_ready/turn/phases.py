@@ -13,9 +13,10 @@ from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.upgrade.model import RecordedDriver
 from ..execute import steps
 from ..execute.model import Answer, Execution, StepFailed, fail
+from ..execute.reboot import restart
 from ..plan.upgrade import rollback_settings
 from . import drain, table
-from .model import NOTE, STEP, Piece, PieceResult, Turn, TurnHost
+from .model import NOTE, STEP, LeasedHost, Piece, PieceResult, Turn, TurnHost
 
 LASTS = 600
 """Seconds after which the lease of a host ends: its steps wait for no other host."""
@@ -24,8 +25,6 @@ PATIENCE, ATTEMPT, PLANNING = 900, 900, 900
 host has to answer with its facts, which take a few."""
 DELAY = 10
 """Seconds between two attempts."""
-REBOOTING = 600
-"""Seconds beyond twice gpu_ready_reboot_timeout: Ansible waits for the boot, and then for a command."""
 ONLY = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
 """An upgrade replaces the driver and what depends on its version. Toolkits and cuDNN wait for site.yml."""
 NO_GPU = (
@@ -45,13 +44,15 @@ WAYS = {"reboot": "reboot", "none": "none"}
 """How the new driver comes into use, by the action of the plan's step; else live."""
 
 
-def take_lease(host: TurnHost) -> bool:
-    """Take the lease of a host; return whether that waited for the last step of a killed run. Raises StepFailed."""
+def take_lease(host: LeasedHost) -> tuple[bool, Answer]:
+    """Take the lease of a host; return whether that waited for the last step of a killed run, and the answer.
+
+    Raises StepFailed.
+    """
     end, waited = host.now() + PATIENCE, False
     while True:
         try:
-            host.run("gpu_ready.nodes.gpu_lease", {"state": "taken", **host.lease}, ATTEMPT)
-            return waited
+            return waited, host.run("gpu_ready.nodes.gpu_lease", {"state": "taken", **host.lease}, ATTEMPT)
         except StepFailed as error:
             if not error.result.get("last_step_running") or host.now() > end:
                 raise
@@ -60,7 +61,7 @@ def take_lease(host: TurnHost) -> bool:
         host.sleep(DELAY)
 
 
-def release_lease(host: TurnHost) -> None:
+def release_lease(host: LeasedHost) -> None:
     """Let other runs change the host."""
     host.run("gpu_ready.nodes.gpu_lease", {"state": "released"})
 
@@ -174,19 +175,13 @@ def execute(part: str, turn: Turn, host: TurnHost, todo: Mapping[str, Any] | Non
 def replace_driver(turn: Turn, host: TurnHost, _: Answer) -> PieceResult:
     """Install the headers of the kernel and the driver, and activate it."""
     execute("kernel_headers", turn, host)
-    driver = execute("nvidia_driver", turn, host)
-    if driver.reboot_refused:
-        raise fail(driver.reboot_refused)
-    host.reboots = driver.reboot_required
-    return PieceResult(turn._replace(way="reboot" if driver.reboot_required else turn.way))
+    host.driver = execute("nvidia_driver", turn, host)
+    return PieceResult(turn._replace(way="reboot" if host.driver.reboot_required else turn.way))
 
 
 def reboot(turn: Turn, host: TurnHost, _: Answer) -> PieceResult:
     """Restart the host if the driver needs that, and wait for it."""
-    if host.reboots:
-        host.show(STEP, turn.phase, "reboot")
-        seconds = int(host.setting("gpu_ready_reboot_timeout"))
-        host.run("ansible.builtin.reboot", {"reboot_timeout": seconds}, 2 * seconds + REBOOTING)
+    restart(host.driver, lambda step: host.show(STEP, turn.phase, step))
     return PieceResult(turn)
 
 

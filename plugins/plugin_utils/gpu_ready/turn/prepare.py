@@ -32,7 +32,7 @@ def is_excluded(name: str, groups: Sequence[str], excluded: str | Sequence[str])
 @contextmanager
 def leased(host: TurnHost) -> Iterator[bool]:
     """Have the lease of a host; whether that waited for the last step of a killed run."""
-    waited = take_lease(host)
+    waited, _ = take_lease(host)
     try:
         yield waited
     finally:

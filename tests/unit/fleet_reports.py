@@ -46,7 +46,7 @@ def site(number: int = 12) -> Any:
     }
     bad: dict[str, dict[str, Any]] = {
         "mixed": {"row": ROW | {"gpus": "1x V100, 1x B200", "verified": None, "why": refusal["message"]}, "refusals": [refusal], "steps": []},
-        "asleep": {"row": {}, "failure": {"step": "Report that the host cannot be reached", "message": "the host cannot be reached: no route to host. Check that it is up."}},
+        "asleep": {"row": {}, "failure": {"step": "unreachable", "message": "the host cannot be reached: no route to host. Check that it is up."}},
         "broken": {
             "row": ROW | {"verified": None}, "steps": STEPS,
             "failure": {"step": "activate | Load the module", "message": "the module nvidia cannot be loaded: Key was rejected by service. Remedy: enrol the key of DKMS."},

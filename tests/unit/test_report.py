@@ -36,7 +36,7 @@ HOSTS: dict[str, dict[str, Any]] = {
         "refusals": [{"code": "no_driver_for_mixed_gpus", "message": LONG, "remedy": "Move one card."}],
         "failure": {"step": "gpu_plan : Refuse what cannot work", "message": LONG + ". Move one card to another host."},
     },
-    "asleep": {"row": {}, "failure": {"step": "gpu_plan : Say that the host cannot be reached", "message": "no route"}},
+    "asleep": {"row": {}, "failure": {"step": "unreachable", "message": "no route"}},
     "late": {},
 }
 
@@ -113,7 +113,7 @@ def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
 
 def test_equal_messages_are_shown_once_with_all_hosts() -> None:
     """Thirty hosts that cannot be reached, each with its own name and address in the message."""
-    step = "plan"
+    step = "unreachable"
     hosts: dict[str, Any] = {
         f"gpu{number}": {
             "row": {},

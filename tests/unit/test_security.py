@@ -165,7 +165,7 @@ def test_no_program_is_started_through_a_shell(path: Path) -> None:
             if word.arg in ("shell", "use_unsafe_shell") and ast.unparse(word.value) != "False"
         ]
         # Steps and turns run modules, by their names.
-        runs_modules = re.search("execute|/turn/|gpu_scheduler", name_of(path))
+        runs_modules = re.search("execute|/turn/|gpu_begin|gpu_scheduler", name_of(path))
         if function.endswith((".run", "run_command", "Popen")) and call.args and not runs_modules:
             given = call.args[0]
             # A text in place of a list would be split into words.

@@ -10,8 +10,8 @@ import pytest
 from plugins.module_utils.gpu_ready.upgrade import model as journal
 from plugins.plugin_utils.gpu_ready.turn import begin as begins
 from plugins.plugin_utils.gpu_ready.turn import drain, prepare, run, table
-from plugins.plugin_utils.gpu_ready.turn.model import Unreachable
-from plugins.plugin_utils.gpu_ready.turn.phases import ONLY, pieces_of
+from plugins.plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, Unreachable
+from plugins.plugin_utils.gpu_ready.turn.phases import ONLY, REPAIR, drains_of, pieces_of
 from tests.unit.turn_host import BACK, DRIVER, NEW, OLD, Disk, Killed, MemoryHost, take_turn, unreachable
 from tests.unit.turn_paths import wrong_write
 
@@ -501,10 +501,10 @@ def planned(todo: Any = None, lease: str = "") -> dict[str, Any]:
         (planned(lease="a"), {"before": "a", "waits": 1}, 1, True, ""),
         (planned(lease="a"), {"before": "b", "then": REFUSED}, 1, True, "docker is not offered"),
         # What an interrupted package operation left is repaired once.
-        (planned({begins.REPAIR: {}}), {"repaired": ["x"]}, 1, True, ""),
-        (planned({begins.REPAIR: {}}), {"repaired": []}, 0, True, ""),
-        (planned({begins.REPAIR: {}}), {"repaired": ["x"], "then": REFUSED}, 1, True, "docker is not offered"),
-        (planned({begins.REPAIR: {}}), {"repaired": ["x"], "check": True}, 0, True, ""),
+        (planned({REPAIR: {}}), {"repaired": ["x"]}, 1, True, ""),
+        (planned({REPAIR: {}}), {"repaired": []}, 0, True, ""),
+        (planned({REPAIR: {}}), {"repaired": ["x"], "then": REFUSED}, 1, True, "docker is not offered"),
+        (planned({REPAIR: {}}), {"repaired": ["x"], "check": True}, 0, True, ""),
     ],
 )
 def test_what_comes_between_a_plan_and_its_first_step(
@@ -534,3 +534,196 @@ def test_what_comes_between_a_plan_and_its_first_step(
         begins.begin(host, plan, ask, kept.append)
     assert (len(kept), host.disk.leased) == (asked, leased)
     assert ("gpu_packages" in modules(host)) == ("repaired" in answers and not host.check)
+
+
+# ---- the arguments of calls ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "phase", "drained", "selector", "drains"),
+    [
+        ((), "plan", False, "", []),
+        (("slurm", "docker"), "plan", False, "", ["slurm", "docker"]),
+        (("slurm", "docker"), "plan", True, "", []),
+        (("none",), "plan", True, "", ["none"]),
+        # After its drain, pods of DaemonSets are all that is left on a Kubernetes node, and may be restarted.
+        (("kubernetes", "docker"), "plan", False, "", ["kubernetes", "docker"]),
+        (("kubernetes", "docker"), "plan", True, "", ["kubernetes", "daemon_sets"]),
+        (("kubernetes",), "plan", True, "app!=logs", ["kubernetes"]),
+        (("slurm",), "rollback plan", True, "", ["none"]),
+        (("kubernetes",), "rollback plan", False, "", ["none", "daemon_sets"]),
+    ],
+)
+def test_what_the_plan_need_not_refuse_the_host_for(
+    given: tuple[str, ...], phase: str, drained: bool, selector: str, drains: list[str]
+) -> None:
+    host = MemoryHost(Disk(), given, gpu_drain_kubernetes_pod_selector=selector)
+    assert drains_of(Turn(phase=phase, drained=drained), host) == drains
+
+
+def test_each_scheduler_is_asked_on_its_host_as_the_variables_say(hook: str) -> None:
+    settings = {
+        "gpu_drain_slurm_bin": "/opt/slurm/bin",
+        "gpu_drain_kubernetes_kubectl": "k",
+        "gpu_drain_slurm_become": "no",
+    }
+    host = MemoryHost(Disk(), ("slurm", "kubernetes"), **settings, gpu_drain_kubernetes_become=True)
+    calls: list[Elsewhere] = []
+    elsewhere = host.elsewhere
+
+    def keep(call: Elsewhere) -> dict[str, Any]:
+        calls.append(call)
+        return elsewhere(call)
+
+    host.elsewhere = keep  # type: ignore[method-assign]
+    assert take_turn(host).phase == "upgraded"
+    reason, wait = {"reason": "gpu-ready: driver upgrade"}, {"timeout": 1800}
+    slurm: dict[str, Any] = {"node": "n1", "directory": "/opt/slurm/bin"}
+    cluster: dict[str, Any] = {"node": "n1", "kubectl": "k", "kubeconfig": "", "context": ""}
+    eviction = {"grace_period": -1, "delete_emptydir_data": True, "force": False, "disable_eviction": False}
+    assert [(call.tasks, call.host, call.check, call.throttle, dict(call.arguments)) for call in calls] == [
+        ("scheduler.yml", "ctl", True, 8, {"state": "drained", **slurm, **reason, **wait, "recorded": False}),
+        ("scheduler.yml", "ctl", False, 8, {"state": "drained", **slurm, **reason, **wait, "recorded": True}),
+        ("scheduler.yml", "ctl", False, 0, {"state": "waited", **slurm, **wait}),
+        (
+            "scheduler_as_root.yml",
+            "localhost",
+            True,
+            8,
+            {"state": "cordoned", **cluster, **reason, **wait, "recorded": False},
+        ),
+        (
+            "scheduler_as_root.yml",
+            "localhost",
+            False,
+            8,
+            {"state": "cordoned", **cluster, **reason, **wait, "recorded": True},
+        ),
+        (
+            "scheduler_as_root.yml",
+            "localhost",
+            False,
+            0,
+            {"state": "evicted", **cluster, **wait, **eviction, "pod_selector": ""},
+        ),
+        ("scheduler_as_root.yml", "localhost", False, 8, {"state": "uncordoned", **cluster, **reason, **wait}),
+        ("scheduler.yml", "ctl", False, 8, {"state": "undrained", **slurm, **reason}),
+    ]
+    assert {call.seconds for call in calls} == {1800}
+
+
+def test_why_a_node_is_kept_is_shown_at_its_drain_and_at_its_undrain() -> None:
+    disk = Disk()
+    assert take_turn(MemoryHost(disk, ("slurm",)), table.DRAIN_ONLY).phase == "drained"
+    disk.drained["slurm"] = "RMA: broken"
+    host = MemoryHost(disk, ("slurm",), gpu_undrain_unverified=True)
+    host.elsewhere = lambda call: {"kept": "it has another reason now"}  # type: ignore[method-assign]
+    take_turn(host, table.UNDRAIN_ONLY)
+    assert ("note", "undrain alone", "it has another reason now") in host.events and disk.drains.slurm is None
+
+
+def calls_of(host: MemoryHost, name: str) -> list[dict[str, Any]]:
+    """Return the arguments of the calls of a module."""
+    return [dict(given) for module, given, _ in host.calls if module.endswith(f".{name}")]
+
+
+def test_the_lease_lasts_as_long_as_what_does_not_renew_it() -> None:
+    host = MemoryHost(Disk(), ("slurm",), soak=300)
+    take_turn(host)
+    states = [(one["state"], one.get("lasts")) for one in calls_of(host, "gpu_lease")]
+    assert states == [("taken", 600), ("extended", 2400), ("extended", 2400), ("extended", 900), ("released", None)]
+    docker = MemoryHost(Disk(), ("docker",), soak=0)
+    take_turn(docker)
+    assert [one["state"] for one in calls_of(docker, "gpu_lease")] == ["taken", "released"]
+    assert docker.disk.time < host.disk.time - 300
+
+
+def test_a_rollback_keeps_the_rollout_and_the_driver_in_the_journal() -> None:
+    disk = Disk()
+    disk.driver = disk.loaded = disk.verified = NEW
+    host = MemoryHost(disk)
+    take_turn(host, table.ROLLBACK)
+    assert {frozenset(one) for one in calls_of(host, "gpu_upgrade_journal")} == {
+        frozenset(("phase", "reason")),
+        frozenset(("phase", "reason", "target")),
+    }
+    assert [one["target"] for one in calls_of(host, "gpu_upgrade_journal") if "target" in one] == [OLD]
+
+
+def test_a_preparation_repairs_installs_headers_and_copies_installers(tmp_path: Path) -> None:
+    new = tmp_path / "NVIDIA-Linux-x86_64-595.91.07.run"
+    old = tmp_path / "NVIDIA-Linux-x86_64-580.95.05.run"
+    for path in (new, old):
+        path.touch()
+    headers = {"packages": ["linux-headers"], "optional": [], "kernel": "6.1"}
+    todo = {REPAIR: {}, "kernel_headers.install": headers, "nvidia_driver.repository": {"repositories": []}}
+    todo |= {"nvidia_driver.runfile": {"source": str(new)}, "nvidia_driver.install": {}}
+
+    class Host(MemoryHost):
+        def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
+            return {"repaired": []}
+
+        def answer_gpu_node_plan(self, given: Any) -> dict[str, Any]:
+            return {**super().answer_gpu_node_plan(given), "todo": todo}
+
+        def answer_gpu_upgrade_stage(self, given: Any) -> dict[str, Any]:
+            return {"files": {str(one): f"/var/lib/{one.name}" for one in (new, old)}}
+
+        def answer_copy(self, given: Any) -> dict[str, Any]:
+            return {}
+
+        answer_file = answer_gpu_repository = answer_copy
+
+    for backwards in (False, True):
+        host = Host(Disk(), nvidia_driver_runfile=str(new))
+        planned = {**host.settings.planned, "opened": False, "staged": False, "installer": {"source": str(old)}}
+        host.settings = host.settings._replace(planned=planned)
+        prepare.prepare_host(host, {"todo": todo}, backwards)
+        staged = [] if backwards else ["gpu_upgrade_journal staged"]
+        assert modules(host) == [
+            *["gpu_lease taken", *staged, "gpu_node_plan", "gpu_packages", "gpu_packages", "gpu_repository"],
+            "gpu_upgrade_stage",
+            *["file directory", "copy", "copy", "gpu_upgrade_stage", "gpu_lease released"],
+        ]
+        [plan] = calls_of(host, "gpu_node_plan")
+        assert plan["overrides"] == {**ONLY, **(BACK if backwards else {})}
+        asked, request = calls_of(host, "gpu_upgrade_stage")
+        assert request == {"todo": todo, "installer": {"source": str(old)}, "target": NEW}
+        assert request.items() >= asked.items()
+        assert [one["src"] for one in calls_of(host, "copy")] == [str(new), str(old)]
+    url = Host(Disk())
+    url.settings = url.settings._replace(planned={**planned, "installer": None})
+    prepare.prepare_host(url, {"todo": {"nvidia_driver.runfile": {"source": "https://x/driver.run"}}}, False)
+    assert (
+        modules(url)[-2:] == ["gpu_upgrade_stage", "gpu_lease released"]
+        and len(calls_of(url, "gpu_upgrade_stage")) == 1
+    )
+
+
+def test_the_result_of_a_turn() -> None:
+    planned = {"from": OLD, "to": "595"}
+    for fails, expected in (
+        ({}, ("upgraded", NEW, "live")),
+        ({"gpu_verify": [RED]}, ("rolled_back", "595", "live")),
+        ({"gpu_lease taken": {}}, ("left_out", "595", "none")),
+        ({"gpu_drain_docker drained": {}}, ("failed", "595", "none")),
+        ({"gpu_node_plan": [{}]}, ("failed", "595", "none")),
+    ):
+        host = MemoryHost(Disk(), ("docker",), fails=fails)
+        turn = take_turn(host)
+        result = run.end_result(turn, "n1", planned, True)
+        assert (result["state"], result["to"], result["way"]) == expected
+        assert (result["host"], result["from"]) == ("n1", OLD)
+        seconds = result["seconds_unavailable"]
+        assert (
+            seconds == 0
+            if expected[0] == "left_out"
+            else (seconds is None) == (host.disk.upgrade is None or not turn.closed)
+        )
+        drained = "which may still be drained" in result["reason"]
+        assert drained == (turn.phase == "untouched" and not turn.closed)
+    assert "stays on it" in run.describe_end(take_turn(MemoryHost(Disk(), fails={"gpu_verify": [RED]})), False)[1]
+    assert (
+        "stays drained"
+        in run.describe_end(take_turn(MemoryHost(Disk(), ("docker",), fails={"gpu_verify": [RED]})), True)[1]
+    )

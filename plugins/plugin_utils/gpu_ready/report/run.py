@@ -43,6 +43,10 @@ A version fits: it has no blank to break it at, and another host's cells must no
 GOOD = ("ready", "no_gpu", "planned")
 
 
+UNREACHABLE = "unreachable"
+"""The step of a host that does not answer (turn/begin.py)."""
+
+
 class HostEntry(NamedTuple):
     """What is known of a host: the plan, the verification (answers of its modules), and a failure of the run."""
 
@@ -137,7 +141,7 @@ def host_result(entry: HostEntry, check_mode: bool) -> tuple[str, str]:
     if entry.failure:
         if entry.refusals:
             return "refused", entry.failure
-        if "cannot be reached" in entry.step:
+        if entry.step == UNREACHABLE:
             return "unreachable", entry.failure
         return "failed", "%s: %s" % (entry.step, entry.failure) if entry.step else entry.failure
     if not entry.row:

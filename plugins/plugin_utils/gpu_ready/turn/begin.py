@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..execute.model import INSTALL, Answer, StepFailed, fail
-from .model import NOTE, STEP, LeasedHost
-from .phases import take_lease
-
-REPAIR = "gpu_plan.repair_packages"
+from ..execute.model import Answer, StepFailed, fail
+from ..report.run import UNREACHABLE
+from .model import NOTE, LeasedHost
+from .phases import repair_packages, take_lease
 
 
 def begin(host: LeasedHost, plan: Answer, ask: Callable[[], Answer], keep: Callable[[Answer], None]) -> None:
@@ -20,7 +19,7 @@ def begin(host: LeasedHost, plan: Answer, ask: Callable[[], Answer], keep: Calla
     one before. Under --check nothing is taken.
     """
     if plan.get("unreachable"):
-        raise fail(str(plan.get("msg") or "the host does not answer").removeprefix("Task failed: "), "plan")
+        raise fail(str(plan.get("msg") or "the host does not answer").removeprefix("Task failed: "), UNREACHABLE)
     if plan.get("todo") and not refusals(plan):
         # From now on no other run changes the host. One that did so since the plan has made that outdated, and so has
         # the last step of a killed one.
@@ -35,14 +34,10 @@ def begin(host: LeasedHost, plan: Answer, ask: Callable[[], Answer], keep: Calla
             plan = ask()
             keep(plan)
     refuse(plan)
-    if REPAIR in plan["todo"] and not host.check:
-        host.show(STEP, "plan", REPAIR)
-        repair = {"purpose": "the interrupted packages"}
-        # It may have removed packages that could not be configured, or replaced versions: the plan was made before.
-        if host.run("gpu_ready.nodes.gpu_packages", repair, INSTALL).get("repaired"):
-            plan = ask()
-            keep(plan)
-            refuse(plan)
+    if repair_packages(host, plan):
+        plan = ask()
+        keep(plan)
+        refuse(plan)
 
 
 def refusals(plan: Answer) -> list[object]:

@@ -12,7 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.upgrade.model import RecordedDriver
 from ..execute import steps
-from ..execute.model import Answer, Execution, StepFailed, fail
+from ..execute.model import INSTALL, Answer, Execution, StepFailed, fail
 from ..execute.reboot import restart
 from ..plan.upgrade import rollback_settings
 from . import drain, table
@@ -25,6 +25,7 @@ PATIENCE, ATTEMPT, PLANNING = 900, 900, 900
 host has to answer with its facts, which take a few."""
 DELAY = 10
 """Seconds between two attempts."""
+REPAIR = "gpu_plan.repair_packages"
 ONLY = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
 """An upgrade replaces the driver and what depends on its version. Toolkits and cuDNN wait for site.yml."""
 NO_GPU = (
@@ -83,15 +84,22 @@ def ask_plan(host: TurnHost, drains: list[str], overrides: Mapping[str, Any]) ->
     return answer
 
 
+def repair_packages(host: LeasedHost, plan: Answer) -> bool:
+    """Finish the package operations of an interrupted run; return whether that has made the plan outdated.
+
+    It may have removed packages that could not be configured, or replaced versions.
+    """
+    if REPAIR not in plan["todo"] or host.check:
+        return False
+    host.show(STEP, "plan", REPAIR)
+    repair = {"purpose": "the interrupted packages"}
+    return bool(host.run("gpu_ready.nodes.gpu_packages", repair, INSTALL).get("repaired"))
+
+
 def plan_repaired(host: TurnHost, drains: list[str], overrides: Mapping[str, Any]) -> Answer:
     """Return the plan of a host after the package operations of an interrupted run were repaired."""
     answer = ask_plan(host, drains, overrides)
-    if "gpu_plan.repair_packages" in answer["todo"] and not host.check:
-        repair = {"purpose": "the interrupted packages"}
-        # It may have removed packages that could not be configured, or replaced versions: the plan was made before.
-        if host.run("gpu_ready.nodes.gpu_packages", repair, 7200).get("repaired"):
-            answer = ask_plan(host, drains, overrides)
-    return answer
+    return ask_plan(host, drains, overrides) if repair_packages(host, answer) else answer
 
 
 def drains_of(turn: Turn, host: TurnHost) -> list[str]:

@@ -15,7 +15,7 @@ from ..execute.copies import copy_files
 from ..execute.model import COPY, Answer, Execution, StepFailed
 from . import table
 from .model import STEP, Turn, TurnHost, Unreachable
-from .phases import ONLY, PLANNING, drains_of, plan_repaired, release_lease, take_lease
+from .phases import ONLY, PLANNING, REPAIR, drains_of, plan_repaired, release_lease, take_lease
 
 PLAN, PREPARE = "plan", "prestage"
 """Phases of a rollout in which no host has a turn."""
@@ -91,7 +91,7 @@ def prepare_host(host: TurnHost, plan: Answer, backwards: bool) -> None:
         if not (planned["opened"] or backwards):
             record = {"driver": planned["installed"], "target": planned.get("to") or "", "rollout": rollout}
             host.run("gpu_ready.nodes.gpu_upgrade_journal", {"phase": journal.STAGED, **record})
-        if "gpu_plan.repair_packages" in plan["todo"]:
+        if REPAIR in plan["todo"]:
             overrides = (planned.get("back") or {}) if backwards else {}
             plan = plan_repaired(host, drains_of(Turn(phase=table.PLAN), host), overrides)
         todo = plan["todo"]

@@ -66,11 +66,6 @@ def note_failure(turn: Turn, host: TurnHost, failure: Mapping[str, Any]) -> Turn
     return turn._replace(also=text) if turn.reason else turn._replace(reason=text)
 
 
-def is_over(turn: Turn) -> bool:
-    """Return whether a turn has ended."""
-    return turn.phase in table.ENDS
-
-
 def end_result(turn: Turn, name: str, planned: Mapping[str, Any], drains: bool) -> dict[str, Any]:
     """Return the result of a turn that has ended, for the report; ``drains``: hooks drained the host."""
     state, reason = describe_end(turn, drains)

@@ -562,7 +562,7 @@ def test_what_the_plan_need_not_refuse_the_host_for(
 
 
 def test_each_scheduler_is_asked_on_its_host_as_the_variables_say(hook: str) -> None:
-    settings = {
+    settings: dict[str, Any] = {
         "gpu_drain_slurm_bin": "/opt/slurm/bin",
         "gpu_drain_kubernetes_kubectl": "k",
         "gpu_drain_slurm_become": "no",

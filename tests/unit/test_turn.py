@@ -450,6 +450,9 @@ def test_a_preparation_downloads_and_releases_the_host() -> None:
     host.settings = host.settings._replace(planned={**host.settings.planned, "opened": False, "staged": False})
     prepare.prepare_host(host, plan, False)
     assert modules(host) == ["gpu_lease taken", "gpu_upgrade_journal staged", "gpu_upgrade_stage", "gpu_lease released"]
+    [staged] = calls_of(host, "gpu_upgrade_journal")
+    assert (staged["target"], staged["rollout"], staged["driver"]["version"]) == (NEW, 7, OLD)
+    assert ("step", "prestage", "downloads") in host.events
     full = MemoryHost(Disk(), fails={"gpu_upgrade_stage": {"msg": "no space left"}})
     full.settings = host.settings
     with pytest.raises(Exception, match="no space left"):
@@ -722,8 +725,26 @@ def test_the_result_of_a_turn() -> None:
         )
         drained = "which may still be drained" in result["reason"]
         assert drained == (turn.phase == "untouched" and not turn.closed)
-    assert "stays on it" in run.describe_end(take_turn(MemoryHost(Disk(), fails={"gpu_verify": [RED]})), False)[1]
+    assert (
+        f"The driver {OLD} was restored and verified. The host stays on it"
+        in run.describe_end(take_turn(MemoryHost(Disk(), fails={"gpu_verify": [RED]})), False)[1]
+    )
     assert (
         "stays drained"
         in run.describe_end(take_turn(MemoryHost(Disk(), ("docker",), fails={"gpu_verify": [RED]})), True)[1]
     )
+
+
+def test_headers_are_installed_before_the_driver() -> None:
+    class Host(MemoryHost):
+        def answer_gpu_node_plan(self, given: Any) -> dict[str, Any]:
+            plan = super().answer_gpu_node_plan(given)
+            headers = {"packages": [self.disk.driver], "optional": [], "kernel": "6.1"}
+            return {**plan, "todo": {**plan["todo"], "kernel_headers.install": headers}}
+
+    host = Host(Disk())
+    take_turn(host)
+    assert [one["purpose"].partition(" of")[0] for one in calls_of(host, "gpu_packages")] == [
+        "headers",
+        "NVIDIA driver",
+    ]

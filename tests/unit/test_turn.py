@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.common.yaml import yaml_load
 
 from plugins.module_utils.gpu_ready.upgrade import model as journal
 from plugins.plugin_utils.gpu_ready.turn import begin as begins
@@ -15,7 +18,8 @@ from plugins.plugin_utils.gpu_ready.turn.phases import ONLY, REPAIR, drains_of, 
 from tests.unit.turn_host import BACK, DRIVER, NEW, OLD, Disk, Killed, MemoryHost, take_turn, unreachable
 from tests.unit.turn_paths import wrong_write
 
-TABLE = Path(__file__).resolve().parents[2] / "docs/dev/turns.md"
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "docs/dev/turns.md"
 HOOKS = ("docker", "slurm", "kubernetes")
 RED = {"msg": "Not verified"}
 
@@ -61,6 +65,23 @@ def test_every_phase_can_end_the_turn_and_none_is_left_without_a_way_to_it() -> 
         assert reached & set(table.ENDS)
         if kind == table.UPGRADE:
             assert set(table.PHASES) - reached == {table.DRAIN_ALONE, table.RETURN_ALONE}
+
+
+def test_no_task_of_a_rollout_decides_anything() -> None:
+    """No fact is set, no result of another task is a condition, and a template is a name."""
+    tasks = []
+    for path in sorted(
+        path for role in ("gpu_upgrade", "gpu_drain") for path in ROOT.glob(f"roles/{role}/tasks/*.yml")
+    ):
+        tasks += [(path.name, task) for task in yaml_load(path.read_text())]
+    for _, task in list(tasks):
+        tasks += [("block", inner) for key in ("block", "rescue", "always") for inner in task.get(key, [])]
+    assert len(tasks) > 25
+    for name, task in tasks:
+        assert "ansible.builtin.set_fact" not in task, name
+        assert task.get("when", "not ansible_check_mode") == "not ansible_check_mode", (name, task)
+        text = json.dumps({key: value for key, value in task.items() if key not in ("block", "rescue", "always")})
+        assert set(re.findall(r"{{.*?}}", text)) == set(re.findall(r"{{ [a-z_.]+ }}", text)), (name, text)
 
 
 def modules(host: MemoryHost) -> list[str]:

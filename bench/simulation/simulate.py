@@ -294,6 +294,8 @@ def rollout_beyond_budget(count: int, seed: int, scale: float, budget: int = 2, 
             *begun_too_late(fleet, budget, forks - 1),
             *touched_without_turn(fleet),
         ]
+        if ": not reached," in ran.output:
+            problems.append(f"hosts that were not reached are lines of the screen: {ran.output[-2000:]}")
         if "The rollout stopped" not in ran.output or ran.rc != 2:
             problems.append(f"exit status {ran.rc}, the run does not say that it stopped: {ran.output[-2000:]}")
         failed = sum(turn.end in BAD_ENDS for turn in fleet.turns)

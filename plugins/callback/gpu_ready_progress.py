@@ -73,7 +73,8 @@ def ending(playbook: str, action: str, value: dict[str, Any], check: bool = Fals
     """How a host ends with this result, and a note; None if it continues, which it does not in a check."""
     facts = value.get("ansible_facts") or {}
     if action == "gpu_turn" and value.get("result"):
-        return turn_ending(playbook, value["result"])
+        # After a rollout has stopped these may be hundreds, and the table has them.
+        return None if value["result"].get("state") == "not_reached" else turn_ending(playbook, value["result"])
     for name in ("gpu_ready_failure", "gpu_audit_failure"):
         if name in facts:
             return BAD, ""
@@ -181,7 +182,9 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         display.display = show_or_follow
 
     def follow_turn(self, event: Event) -> None:
-        """Show an event of a host's turn."""
+        """Show an event of a host's turn; the first one of a batch begins it."""
+        self.screen.show_lines(self.heading)
+        self.heading = []
         if event.kind == "step":
             self.screen.show_lines(self.progress.phase_continues(event.host, event.phase, event.text))
         elif event.kind == "problem":
@@ -240,8 +243,11 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         self.show_the_same()
         if self.raises(task):  # a heading would name all hosts of the play, also those that have left it
             self.heading = []
-        self.screen.show_lines([*self.heading, *self.progress.task_starts(task.name or task.action)])
-        self.heading = []
+        # Of a batch whose turns do not begin, because too many hosts failed, nothing is shown.
+        waits = self.progress.pinned and task.action.endswith("gpu_turn")
+        heading = [] if waits else self.heading
+        self.heading = self.heading if waits else []
+        self.screen.show_lines([*heading, *self.progress.task_starts(task.name or task.action)])
 
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
         """Begin a handler."""

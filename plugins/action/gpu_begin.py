@@ -12,13 +12,12 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
-from ..lookup import gpu_ready_run
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute.model import StepFailed
 from ..plugin_utils.gpu_ready.turn.begin import begin
 from ..plugin_utils.gpu_ready.turn.model import Unreachable
 from ..plugin_utils.gpu_ready.turn.phases import PLANNING
-from .gpu_turn import LeasedCaller, lease_arguments
+from .gpu_turn import LeasedCaller
 
 OPTIONS = {"part": {"type": "str", "default": ""}}
 
@@ -36,9 +35,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         super().run(tmp, task_vars)
         known = task_vars or {}
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
-        self._task.environment = [*(self._task.environment or []), {"GPU_READY_RUN": gpu_ready_run.describe_run()}]
-        lasts = gpu_ready_run.seconds_between_steps(dict(known))
-        host = LeasedCaller(self, known, lease_arguments(self, known, lasts))
+        host = LeasedCaller(self, known)
         result = without_screen(plain(known.get("gpu_plan_result") or {}))
 
         def ask() -> dict[str, Any]:

@@ -9,9 +9,11 @@ the operator are tasks.
 
 from __future__ import annotations
 
+import functools
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..lookup import gpu_ready_run
+from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.catalog import settings as declared
@@ -33,6 +36,7 @@ from ..plugin_utils.gpu_ready.turn.phases import LASTS
 from ..plugin_utils.progress.lines import event_text
 from ..plugin_utils.variables.settings import read_others, rules
 from .gpu_execute import LONGEST, HostCaller
+from .gpu_host_module import JUDGED
 
 PLAN = "plan"
 PREPARE = "prepare"
@@ -59,17 +63,24 @@ NODES = {
     },
 }
 """What the variables say of a scheduler's node, by the names of the journal (module_utils/gpu_ready/drain)."""
-JUDGED = frozenset(["gpu_drain", "gpu_ready", "gpu_report", "gpu_upgrade", "gpu_verify"])
-"""Roles whose variables a turn uses: they are judged before any host is asked."""
 
 
 class LeasedCaller(HostCaller):
     """A host that one run at a time changes, for plugin_utils/gpu_ready/turn."""
 
-    def __init__(self, action: Any, variables: dict[str, Any], lease: Mapping[str, Any]) -> None:
+    def __init__(self, action: Any, variables: dict[str, Any]) -> None:
         super().__init__(action, variables)
-        self.lease = lease
         self.leased = False
+        run = {"GPU_READY_RUN": gpu_ready_run.describe_run()}
+        action._task.environment = [*(action._task.environment or []), run]
+
+    @functools.cached_property
+    def lease(self) -> Mapping[str, Any]:
+        """How this run takes the lease. Found out where it is needed: most hosts of a plan need none."""
+        living = list(gpu_ready_run.living_processes())
+        take_over = boolean(self.setting("gpu_ready_take_over"), strict=False)
+        found: dict[str, Any] = {"lasts": gpu_ready_run.seconds_between_steps(self.variables), "take_over": take_over}
+        return found | ({"living": living} if living else {})
 
     @property
     def name(self) -> str:
@@ -101,21 +112,14 @@ class LeasedCaller(HostCaller):
         Display.display(self.action._display, event_text(self.name, kind, phase, plain_text(text)[:LONGEST]))
 
 
-def lease_arguments(action: Any, known: Mapping[str, Any], lasts: int) -> dict[str, Any]:
-    """Return how this run takes the lease of a host, for so many seconds between two steps."""
-    living = list(gpu_ready_run.living_processes())
-    take_over = action._templar.template(known.get("gpu_ready_take_over", False))
-    found: dict[str, Any] = {"lasts": lasts, "take_over": boolean(take_over, strict=False)}
-    return found | ({"living": living} if living else {})
-
-
 class TurnCaller(LeasedCaller):
     """A host in its turn."""
 
     driver: Any = None
 
-    def __init__(self, action: Any, variables: dict[str, Any], lease: Mapping[str, Any]) -> None:
-        super().__init__(action, variables, lease)
+    def __init__(self, action: Any, variables: dict[str, Any], turn: str) -> None:
+        super().__init__(action, variables)
+        self.turn = turn
         self.todo: Mapping[str, Any] = {}
         fleet = variables.get("gpu_upgrade_fleet") or {}
         self.rollout = RolloutFile(Path(fleet["record"])) if fleet.get("record") else None
@@ -131,6 +135,15 @@ class TurnCaller(LeasedCaller):
             boolean(self.setting("gpu_undrain_unverified"), strict=False),
         )
 
+    @functools.cached_property
+    def lease(self) -> Mapping[str, Any]:
+        """How this run takes the lease: a turn resumes what the preparation had, which begins with the plan's age."""
+        found = super().lease
+        if self.turn == "upgrade":
+            return {**found, "lasts": LASTS, "resumes": True}
+        age = gpu_ready_run.seconds_since_start()
+        return {**found, **({"age": age} if self.turn == PREPARE and age != "" else {})}
+
     def absolute(self, hook: str) -> str:
         """Return a drain hook, a task file with its absolute path."""
         if not RELATIVE.fullmatch(hook):
@@ -145,7 +158,22 @@ class TurnCaller(LeasedCaller):
     def record(self, phase: str) -> None:
         """Record in the rollout what the journal of the host is about to record."""
         if self.rollout:
-            self.rollout.record_phase(self.name, phase, int(time.time()))
+            with self.warns_of_record():
+                self.rollout.record_phase(self.name, phase, int(time.time()))
+
+    def end(self, result: Mapping[str, Any], now: int) -> None:
+        """Record in the rollout how the turn ended."""
+        if self.rollout:
+            with self.warns_of_record():
+                self.rollout.end_turn(self.name, result["state"], now, result["reason"])
+
+    @contextmanager
+    def warns_of_record(self) -> Iterator[None]:
+        """Continue a turn whose record cannot be written: its begin is recorded, and half a turn helps nobody."""
+        try:
+            yield
+        except GpuReadyError as error:
+            self.warn(str(error))
 
     def begin(self) -> str:
         """Return why no turn begins, "" where it does."""
@@ -154,7 +182,10 @@ class TurnCaller(LeasedCaller):
         known = self.variables
         present, watch = set(known["ansible_play_hosts"]), (known["groups"].get("gpu_upgrade_watch") or [])
         lost = [name for name in known["ansible_play_hosts_all"] if name not in present and name not in watch]
-        return self.rollout.begin_turn(self.name, int(time.time()), lost)
+        try:
+            return self.rollout.begin_turn(self.name, int(time.time()), lost)
+        except GpuReadyError as error:
+            return str(error)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
@@ -165,26 +196,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         super().run(tmp, task_vars)
         known = task_vars or {}
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
-        self._task.environment = [*(self._task.environment or []), {"GPU_READY_RUN": gpu_ready_run.describe_run()}]
         if known["inventory_hostname"] in (known["groups"].get("gpu_upgrade_watch") or []):
             return {"changed": False, "tasks": "end.yml"}
-        wrong = wrong_values(rules(), read_others(known, self._templar.template, JUDGED))
+        wrong = wrong_values(rules(), read_others(known, self._templar.template, JUDGED["gpu_node_plan"]))
         if wrong:
             raise AnsibleActionFail("\n".join(f"{one.message}. Remedy: {one.remedy}." for one in wrong))
         backwards = boolean(self._templar.template(known.get("gpu_upgrade_backwards", False)), strict=False)
-        host = TurnCaller(self, known, self.lease(given["turn"], known))
+        host = TurnCaller(self, known, given["turn"])
         result = {PLAN: self.plan, PREPARE: self.prepare}.get(given["turn"], self.turn)(host, given, backwards)
         result["changed"] = bool(host.changed_steps) or bool(result.get("changed"))
         result |= {"warnings": host.warnings} if host.warnings else {}
         return result | ({"diff": host.diffs} if host.diffs else {})
-
-    def lease(self, turn: str, known: Mapping[str, Any]) -> dict[str, Any]:
-        """Return how this run takes the lease of a host."""
-        turns = turn == "upgrade"
-        lasts = LASTS if turns else gpu_ready_run.seconds_between_steps(dict(known))
-        found = lease_arguments(self, known, lasts) | ({"resumes": True} if turns else {})
-        age = gpu_ready_run.seconds_since_start()
-        return found | ({"age": age} if turn == PREPARE and age != "" else {})
 
     def plan(self, host: TurnCaller, _: Mapping[str, Any], backwards: bool) -> dict[str, Any]:
         """Return the plan of a host, or why it has none: the operator decides about such a host."""
@@ -197,7 +219,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             return {"excluded": False, "upgrade": {}, "failure": str(error)}
         except Unreachable as error:
             return {"excluded": False, "upgrade": {}, "failure": f"the host is unreachable ({error})"}
-        kept = {name: answer.get(name) for name in ("todo", "plan", "upgrade", "refusal", "changed")}
+        kept = {name: answer.get(name) for name in ("todo", "upgrade", "changed")}
         return {
             **kept,
             "excluded": False,
@@ -267,6 +289,5 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             return {}
         result = run.end_result(turn, host.name, host.settings.planned, bool(host.settings.hooks))
         ended = int(time.time())
-        if host.rollout:
-            host.rollout.end_turn(host.name, result["state"], ended, result["reason"])
+        host.end(result, ended)
         return {"result": result, "ended": ended}

@@ -769,3 +769,11 @@ def test_headers_are_installed_before_the_driver() -> None:
         "headers",
         "NVIDIA driver",
     ]
+
+
+def test_an_answer_that_is_a_failure_fails_the_phase_whatever_part_comes_next(hook: str) -> None:
+    host = MemoryHost(Disk(), ("docker", hook))
+    turn, call = run.carry_out(Turn(), host)
+    assert call and call.path == hook
+    late = turn._replace(piece=len(pieces_of(turn.phase, host)))
+    assert run.carry_out(late, host, {"failure": "it fails"}).turn.reason == "drain: it fails"

@@ -20,7 +20,7 @@ BAD_STATES = {UPGRADE: (FAILED, ROLLED_BACK), ROLLBACK: (FAILED,)}
 UNCHANGED = (CURRENT, LEFT_OUT, EXCLUDED, NOT_REACHED, PAUSED)
 """Ends of a turn that changed nothing on the host."""
 AT_WORK = tuple(phase for phase in PHASES if phase not in (STAGED, UNTOUCHED))
-"""Phases of a host's journal from the drain on, at which the driver to go back to is recorded."""
+"""Phases of a host's journal from the drain on, at which the driver to roll back to is recorded."""
 DAMAGED = (
     "%s, line %d: %s. Remedy: restore the file from a backup; or move it away and run again, after which this rollout "
     "is resumed or undone only with -e gpu_upgrade_rollout=%d."

@@ -39,11 +39,9 @@ class Elsewhere(NamedTuple):
 class Turn(NamedTuple):
     """The state of a turn, which Ansible keeps between two tasks.
 
-    ``piece``: the part of the phase that comes next.
-    ``reason``: what failed first, ``also``: what failed after it. ``drained``: all drain hooks succeeded.
-    ``recorded``: the host's journal of drains.
-    ``loaded``: version of the driver that was verified. ``seconds``: out of service. ``closed``: the journal records
-    the end.
+    ``piece``: the part of the phase that comes next. ``reason``: what failed first, ``also``: what failed after it.
+    ``drained``: all drain hooks succeeded. ``recorded``: the host's journal of drains. ``loaded``: of the driver
+    that was verified, its version. ``seconds``: out of service. ``closed``: the journal records the end.
     """
 
     kind: str = table.UPGRADE
@@ -82,8 +80,9 @@ class TurnSettings(NamedTuple):
 class LeasedHost(Caller, Protocol):
     """A host that one run at a time changes. Every call raises StepFailed or Unreachable."""
 
-    lease: Mapping[str, Any]
-    """How this run takes the lease: the arguments of gpu_lease."""
+    @property
+    def lease(self) -> Mapping[str, Any]:
+        """How this run takes the lease: the arguments of gpu_lease."""
 
     def run(self, module: str, arguments: Mapping[str, Any], seconds: int = SHORT, check: bool = False) -> Answer:
         """Return the answer of a module, by its full name."""

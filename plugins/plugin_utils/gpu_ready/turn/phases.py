@@ -16,7 +16,7 @@ from ..execute.model import INSTALL, Answer, Execution, StepFailed, fail
 from ..execute.reboot import restart
 from ..plan.upgrade import rollback_settings
 from . import drain, table
-from .model import NOTE, STEP, LeasedHost, Piece, PieceResult, Turn, TurnHost
+from .model import NOTE, STEP, LeasedHost, Piece, PieceResult, Turn, TurnHost, Unreachable
 
 LASTS = 600
 """Seconds after which the lease of a host ends: its steps wait for no other host."""
@@ -63,8 +63,11 @@ def take_lease(host: LeasedHost) -> tuple[bool, Answer]:
 
 
 def release_lease(host: LeasedHost) -> None:
-    """Let other runs change the host."""
-    host.run("gpu_ready.nodes.gpu_lease", {"state": "released"})
+    """Let other runs change the host; a lease that is not released ends by itself."""
+    try:
+        host.run("gpu_ready.nodes.gpu_lease", {"state": "released"})
+    except (StepFailed, Unreachable) as error:
+        host.warn(f"the lease of this host was not released: {error}")
 
 
 def write_journal(turn: Turn, host: TurnHost, phase: str, **arguments: Any) -> Mapping[str, Any]:
@@ -113,7 +116,7 @@ def drains_of(turn: Turn, host: TurnHost) -> list[str]:
     restarted = []
     if drain.KUBERNETES in hooks and not host.setting("gpu_drain_kubernetes_pod_selector"):
         restarted = ["daemon_sets"]
-    if turn.phase in (table.PLAN_BACK, table.SWITCH_BACK):
+    if turn.phase == table.PLAN_BACK:
         return ["none", *restarted]
     if turn.drained:
         return [hook for hook in hooks if hook in ("none", drain.KUBERNETES)] + restarted

@@ -14,11 +14,11 @@ from ..execute import steps
 from ..execute.copies import copy_files
 from ..execute.model import COPY, Answer, Execution, StepFailed
 from . import table
-from .model import STEP, Turn, TurnHost, Unreachable
+from .model import STEP, Turn, TurnHost
 from .phases import ONLY, PLANNING, REPAIR, drains_of, plan_repaired, release_lease, take_lease
 
-PLAN, PREPARE = "plan", "prestage"
-"""Phases of a rollout in which no host has a turn."""
+PREPARE = "prestage"
+"""The word for this phase of a rollout on the screen."""
 VERSION = re.compile(r"(?<=-)[0-9]{2,4}(?:[.][0-9]+){1,2}(?=(?:-[A-Za-z0-9_-]+)?[.]run$)")
 IS_VERSION = re.compile(r"[0-9]{2,4}([.][0-9]+){1,2}")
 
@@ -36,10 +36,7 @@ def leased(host: TurnHost) -> Iterator[bool]:
     try:
         yield waited
     finally:
-        try:
-            release_lease(host)
-        except (StepFailed, Unreachable) as error:
-            host.warn(f"the lease of this host was not released: {error}")
+        release_lease(host)
 
 
 def ask(host: TurnHost, turn: Turn, overrides: Mapping[str, Any]) -> Answer:

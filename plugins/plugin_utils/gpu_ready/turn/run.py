@@ -25,12 +25,12 @@ def carry_out(turn: Turn, host: TurnHost, answer: Answer | None = None) -> Piece
     while turn.phase not in table.ENDS:
         result = table.OK
         try:
+            if answer and answer.get("failure"):
+                raise StepFailed({**answer, "msg": answer["failure"]})
             for piece in pieces_of(turn.phase, host)[turn.piece :]:
                 if turn.piece == 0:
                     host.show(STEP, turn.phase, "")
                 given, answer = answer or {}, None
-                if given.get("failure"):
-                    raise StepFailed({**given, "msg": given["failure"]})
                 turn, elsewhere = piece(turn, host, given)
                 turn = turn._replace(piece=turn.piece + 1)
                 if elsewhere:
@@ -41,13 +41,11 @@ def carry_out(turn: Turn, host: TurnHost, answer: Answer | None = None) -> Piece
         except Unreachable as error:
             result = table.UNREACHABLE
             turn = note_failure(turn, host, {"msg": str(error)})
+        answer = None
         following = table.next_action(table.Journal(turn.kind, turn.phase, turn.touched, host.settings.soak), result)
         turn = turn._replace(phase=following, piece=0)
     if turn.phase not in table.KEEP_LEASE:
-        try:
-            release_lease(host)
-        except (StepFailed, Unreachable) as error:
-            host.warn(f"the lease of this host was not released: {error}")
+        release_lease(host)
     return PieceResult(turn)
 
 
@@ -69,7 +67,7 @@ def note_failure(turn: Turn, host: TurnHost, failure: Mapping[str, Any]) -> Turn
 def end_result(turn: Turn, name: str, planned: Mapping[str, Any], drains: bool) -> dict[str, Any]:
     """Return the result of a turn that has ended, for the report; ``drains``: hooks drained the host."""
     state, reason = describe_end(turn, drains)
-    to = turn.loaded if turn.phase in (table.UPGRADED,) and turn.loaded else planned.get("to")
+    to = turn.loaded if turn.phase == table.UPGRADED and turn.loaded else planned.get("to")
     return {
         "host": name,
         "state": state,

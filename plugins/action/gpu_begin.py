@@ -1,6 +1,6 @@
 # Copyright: The gpu-ready maintainers
 # SPDX-License-Identifier: MIT
-"""Takes the lease of a host whose plan is to be carried out, and refuses it or answers with the plan to carry out.
+"""Takes the lease of a host whose plan is to be carried out, and refuses it or shows and answers the plan to carry out.
 
 What follows what is in plugin_utils/gpu_ready/turn/begin.py.
 """
@@ -14,8 +14,9 @@ from ansible.plugins.action import ActionBase
 
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute.model import StepFailed
+from ..plugin_utils.gpu_ready.execute.reboot import waits_for_reboot
 from ..plugin_utils.gpu_ready.turn.begin import begin
-from ..plugin_utils.gpu_ready.turn.model import Unreachable
+from ..plugin_utils.gpu_ready.turn.model import PLAN, Unreachable
 from ..plugin_utils.gpu_ready.turn.phases import PLANNING
 from .gpu_turn import LeasedCaller
 
@@ -44,6 +45,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
 
         try:
             begin(host, result, ask, result.update)
+            # A task of its own would cost a process for each host.
+            result["lines"] = list(result.get("lines") or [result["plan"]["summary"]])
+            for line in result["lines"]:
+                host.show(PLAN, "plan", str(line))
+            result["reboot_required"] = waits_for_reboot(result)
         except StepFailed as error:
             result |= error.result
         except Unreachable as error:

@@ -21,8 +21,8 @@ from ansible.utils.display import Display
 from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute import steps
-from ..plugin_utils.gpu_ready.execute.model import Execution, StepFailed, fail
-from ..plugin_utils.gpu_ready.execute.reboot import restart
+from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
+from ..plugin_utils.gpu_ready.execute.reboot import restart, waits_for_reboot
 from ..plugin_utils.module_calls import call_module
 from ..plugin_utils.progress.lines import STEP
 
@@ -117,12 +117,6 @@ class HostCaller:
         self.warnings.append(text)
 
 
-def waits_for_reboot(driver: Execution, variables: Mapping[str, Any]) -> bool:
-    """Return whether the installed driver waits for a reboot; gpu_ready_activation may leave it to the operator."""
-    choice = ((variables.get("gpu_plan_result") or {}).get("plan") or {}).get("choice") or {}
-    return driver.reboot_required or (choice.get("activation") or {}).get("action") == "none"
-
-
 class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """The plugin; Ansible finds it by this name."""
 
@@ -132,7 +126,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         variables = task_vars or {}
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
         name, todo = given["part"], given["todo"]
-        todo = plain((variables.get("gpu_plan_result") or {}).get("todo") or {} if todo is None else todo)
+        planned = plain(variables.get("gpu_plan_result") or {})
+        todo = plain(planned.get("todo") or {} if todo is None else todo)
         modules = HostCaller(self, variables)
 
         def begin(step: str) -> None:
@@ -147,9 +142,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             if given["reboot"]:
                 restart(part, begin)
             result = {**part.verified, "steps": steps.steps_of(name, todo)}
-            result |= {"reboot_required": part.reboot_required}
-            if "nvidia_driver.activate" in todo:
-                result |= {"ansible_facts": {"gpu_ready_reboot_required": waits_for_reboot(part, variables)}}
+            result |= {"reboot_required": waits_for_reboot(planned, part)}
         except StepFailed as error:
             result = error.result
         result |= {"changed": bool(modules.changed_steps), "changed_steps": modules.changed_steps}

@@ -187,6 +187,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         self.heading = []
         if event.kind == "step":
             self.screen.show_lines(self.progress.phase_continues(event.host, event.phase, event.text))
+        elif event.kind == "plan":
+            return  # the result of the task has it
         elif event.kind == "problem":
             what, _, why = event.text.partition(": ")
             self.fails(event.host, f"failed at '{what}'", why)
@@ -305,11 +307,13 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             self._handle_warnings(value)
         if action == "debug":
             self.tabled = self.tabled or bool(task.run_once)
-            if self.check and not task.run_once:
-                self.alike.add(host, debug_text(value, True).replace("\n", "\n    "))
+            text = debug_text(value, bool(task.run_once))
+            self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+        if action == "gpu_begin" and value.get("lines"):
+            if self.check:
+                self.alike.add(host, "\n    ".join(value["lines"]))
             else:
-                text = debug_text(value, bool(task.run_once))
-                self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
+                self.screen.show_lines([Line(f"  {host}: {value['lines'][0]}")])
         for name, upgraded in (value.get("results") or {}).items() if action == "gpu_upgrade_fleet" else ():
             how, note = turn_ending(self.playbook, upgraded)
             if how == BAD:

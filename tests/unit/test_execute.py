@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from plugins.plugin_utils.gpu_ready.execute import copies, model, steps
+from plugins.plugin_utils.gpu_ready.execute.reboot import waits_for_reboot
 from tests.unit import step_calls
 from tests.unit.step_calls import CALLS, MORE, SETTINGS, Recorded
 
@@ -232,6 +233,24 @@ def test_a_host_is_rebooted_with_permission_and_not_under_new_work(
     modules, drained = Module({**SETTINGS, **given}), "drained" in given
     part = steps.execute("nvidia_driver", {"nvidia_driver.activate": reload}, modules, lambda _: None, drained)
     assert part.reboot_required and bool(part.reboot_refused) is bool(refused) and refused in part.reboot_refused
+
+
+@pytest.mark.parametrize(
+    ("action", "planned", "idle", "busy"),
+    [(None, False, False, True), ("load", False, False, True), ("reload", False, False, True)]
+    + [("reboot", True, False, True), ("none", True, True, True)],
+)
+def test_a_host_waits_for_a_reboot_as_planned_or_as_its_driver_needs(
+    action: str | None, planned: bool, idle: bool, busy: bool
+) -> None:
+    """``idle``, ``busy``: after the steps of the driver, whose module could be replaced or not."""
+    answer = {"plan": {"choice": {"activation": {"action": action}}}}
+    part = model.Execution(Recorded(SETTINGS))
+    assert waits_for_reboot(answer) is planned
+    assert waits_for_reboot(answer, part) is idle
+    part.reboot_required = True
+    assert waits_for_reboot(answer, part) is busy
+    assert not waits_for_reboot({"plan": {"choice": {}}}) and not waits_for_reboot({})
 
 
 def test_a_reboot_that_the_plan_knows_has_its_reason() -> None:

@@ -144,6 +144,7 @@ def test_each_role_plans_its_own_part(ran: dict[str, Ran]) -> None:
         *("gpu_node_plan", "gpu_lease", "gpu_packages", "gpu_packages", "gpu_lease"),
         *("gpu_node_plan", "gpu_lease", "gpu_repository", "gpu_lease"),
     ]
+    assert "gpu-ready | h0 | plan | plan | nvidia_driver.remove_packages: because" in ran["parts"].text
 
 
 def test_roles_in_the_desired_state_cost_one_call_each_and_say_so(ran: dict[str, Ran]) -> None:

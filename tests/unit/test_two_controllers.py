@@ -36,7 +36,7 @@ PLAY = """
     - block:
         - gpu_ready.nodes.gpu_begin:
           register: gpu_plan_result
-          vars: {gpu_plan_result: {plan: {}, todo: {docker_engine.repository: {}}, lines: [], lease: ""}}
+          vars: {gpu_plan_result: {plan: {summary: changes}, todo: {docker_engine.repository: {}}, lines: [], lease: ""}}
         - wait_for: {path: "{{ playbook_dir }}/{{ gate | default('go') }}", timeout: 600, sleep: 1}
           when: not ansible_check_mode
         - gpu_ready.nodes.gpu_drain_journal: {record: {docker: {containers: {}}}}

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from .model import Execution, StepFailed, fail
 
@@ -41,6 +41,16 @@ def refuse_reboot(why: str, held_by: str, permitted: Permissions) -> str:
             " gpu_ready_disrupt: [reboot]."
         )
     return ""
+
+
+def waits_for_reboot(answer: Mapping[str, Any], driver: Execution | None = None) -> bool:
+    """Return whether the driver of a host waits for a reboot: as planned, or after the steps of the driver.
+
+    ``answer``: of the plan. gpu_ready_activation may leave the reboot to the operator, and then the plan has no step.
+    """
+    choice = (answer.get("plan") or {}).get("choice") or {}
+    action = (choice.get("activation") or {}).get("action")
+    return action == "none" or (driver.reboot_required if driver else action == "reboot")
 
 
 def restart(driver: Execution, begins: Callable[[str], None]) -> None:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 from ..execute.model import SHORT, Answer, Caller, Execution
 from . import table
 
-STEP, NOTE, PROBLEM = "step", "note", "problem"
-"""Kinds of events: what begins, what to know, what went wrong."""
+STEP, NOTE, PROBLEM, PLAN = "step", "note", "problem", "plan"
+"""Kinds of events: what begins, what to know, what went wrong, a line of the plan that is carried out next."""
 
 
 class Unreachable(Exception):

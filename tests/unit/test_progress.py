@@ -558,6 +558,18 @@ def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> 
     assert "  3 of 4 hosts planned, failed: n4, in " in shown
 
 
+@pytest.mark.host_io
+def test_a_provisioned_host_costs_twelve_processes_beside_any_number_of_others(tmp_path: Path) -> None:
+    """Ansible forks for each task of each host, also for one that includes a file; `meta` is no process and no result."""
+    answers = {"gpu_node_plan": planned(REPOSITORY), "gpu_lease": [{"before": ""}, {}]}
+    hosts = {name: make_liar(tmp_path, name, answers) for name in ("n1", "n2", "n3")}
+    recap = run_playbook(tmp_path, "site.yml", hosts, given_plans=True, ANSIBLE_STDOUT_CALLBACK="default").stdout
+    counted = re.findall(r"(?m)^(n\d) .* ok=(\d+) .* skipped=(\d+) +rescued=(\d+)", recap)
+    # The report is made once, in the name of the first host.
+    assert counted[1:] == [("n2", "12", "0", "0"), ("n3", "12", "0", "0")], recap
+    assert counted[0] == ("n1", "15", "0", "0")
+
+
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:
     shown: list[str] = []
     screen = Screen(lambda text, color=None: shown.append(text), False, clock)

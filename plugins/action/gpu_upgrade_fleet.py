@@ -18,6 +18,7 @@ from typing import Any
 from ansible import context
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ..lookup import gpu_ready_run
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_upgrade_fleet as module
@@ -161,9 +162,10 @@ class ActionModule(ControlNodeAction):
         """Append this run to the record of the rollout. Raises GpuReadyError."""
         targets = {name: upgrades[name].to or "" for name in roll.due}
         canaries = [name for name in roll.canaries if name in targets]
-        run = fold.RecordedRun(int(time.time()), operator(), targets, roll.due, canaries, roll.budget)
+        process = gpu_ready_run.run_id()
+        run = fold.RecordedRun(int(time.time()), operator(), targets, roll.due, canaries, roll.budget, process)
         header = fold.header_line(roll.rollout, self.direction, roll.undoes, version())
-        record.RolloutFile(path).begin_run(header, run, roll.resumed)
+        record.RolloutFile(path).begin_run(header, run, roll.resumed, gpu_ready_run.find_process)
 
     def stop_if_refused(self) -> UpgradeFleetAnswer:
         """Fail if the plan stops, after its table was shown."""

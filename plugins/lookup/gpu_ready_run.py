@@ -76,11 +76,24 @@ def user() -> str:
         return str(os.getuid())
 
 
+def run_id() -> str:
+    """Id of this run: where it runs, its process, and when that began."""
+    pid = process()
+    return f"{origin()}.{pid}.{start_of(pid) or 0}"
+
+
+def find_process(run: str) -> int:
+    """Return the process of another run on this machine by its id; 0 where it has ended, or is not to be seen."""
+    place, _, numbers = run.partition(".")
+    pid, _, start = numbers.partition(".")
+    is_here = pid.isdecimal() and place == origin() and start and start_of(int(pid)) == start
+    return int(pid) if is_here and int(pid) != process() else 0
+
+
 def describe_run() -> str:
     """Id, user@host and playbook."""
-    pid = process()
     playbook = Path(next(iter(context.CLIARGS.get("args") or ()), "ansible")).name
-    return f"{origin()}.{pid}.{start_of(pid) or 0} {word(user())}@{word(platform.node())} {word(playbook)}"
+    return f"{run_id()} {word(user())}@{word(platform.node())} {word(playbook)}"
 
 
 def living_processes() -> Iterator[str]:

@@ -32,7 +32,7 @@ def recorded(number: int, undoes: int = 0, **states: str) -> fold.RolloutRecord:
         name: fold.RecordedHost(NEW, state, run=1 if state else 0, changed=state not in ("", *fold.UNCHANGED))
         for name, state in states.items()
     }
-    runs = [fold.RecordedRun(number, "ann@control", dict.fromkeys(states, NEW), list(states), [], 0)]
+    runs = [fold.RecordedRun(number, "ann@control", dict.fromkeys(states, NEW), list(states), [], 0, "")]
     return fold.RolloutRecord(number, "rollback" if undoes else "upgrade", undoes, "0.1.0", hosts, runs)
 
 

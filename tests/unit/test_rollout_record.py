@@ -16,16 +16,22 @@ from plugins.plugin_utils.gpu_ready.rollout.record import RolloutFile
 
 HOSTS = ["a", "b", "c", "d"]
 PATH = "/state/rollout-7.jsonl"
+RUN = "here.4711.5"
+
+
+def no_process(run: str) -> int:
+    """Every earlier run has ended."""
+    return 0
 
 
 def run_of(hosts: list[str] = HOSTS, budget: int = 0, to: str = "595.1", now: int = 7) -> RecordedRun:
-    return RecordedRun(now, "ann@control", dict.fromkeys(hosts, to), hosts, hosts[:1], budget)
+    return RecordedRun(now, "ann@control", dict.fromkeys(hosts, to), hosts, hosts[:1], budget, RUN)
 
 
 def begun(tmp_path: Path, budget: int = 0, direction: str = "upgrade") -> RolloutFile:
     file = RolloutFile(record.record_path(tmp_path / "state", 7))
     undoes = 5 if direction == "rollback" else 0
-    file.begin_run(fold.header_line(7, direction, undoes, "0.1.0"), run_of(budget=budget), resumed=False)
+    file.begin_run(fold.header_line(7, direction, undoes, "0.1.0"), run_of(budget=budget), False, no_process)
     return file
 
 
@@ -155,8 +161,20 @@ def test_a_record_is_the_operators_alone(tmp_path: Path) -> None:
     assert file.read().runs == [run_of()]
     with pytest.raises(GpuReadyError, match="another run began a rollout at the same second"):
         begun(tmp_path)
-    file.begin_run({}, run_of(["b"]), resumed=True)
+    file.begin_run({}, run_of(["b"]), True, no_process)
     assert [one.hosts for one in file.read().runs] == [HOSTS, ["b"]]
+
+
+def test_a_rollout_on_which_another_run_works_is_left_alone(tmp_path: Path) -> None:
+    file = begun(tmp_path)
+    turn(file, "a", "failed")
+    with pytest.raises(
+        GpuReadyError, match=r"a run of ann@control, process 4711, still works on .* Remedy: wait .*/stop,"
+    ):
+        file.begin_run({}, run_of(), True, {RUN: 4711}.__getitem__)
+    assert file.begin_turn("b", 12).startswith("The rollout stopped: 1 host (a) failed"), "its failures count"
+    file.begin_run({}, run_of(), True, no_process)
+    assert file.begin_turn("b", 12) == ""
 
 
 def test_what_a_killed_process_left_is_replaced_by_the_next_line(tmp_path: Path) -> None:
@@ -180,7 +198,7 @@ def test_records_are_read_newest_first_and_other_files_are_not(tmp_path: Path) -
     assert record.read_records(tmp_path / "none") == []
     for number in (5, 70, 8):
         RolloutFile(record.record_path(tmp_path, number)).begin_run(
-            fold.header_line(number, "upgrade", 0, ""), run_of(), resumed=False
+            fold.header_line(number, "upgrade", 0, ""), run_of(), False, no_process
         )
     for name in ("rollout-x.jsonl", "rollout-5.jsonl.old", "rollout-5.json", "notes"):
         (tmp_path / name).write_text("?")
@@ -247,7 +265,7 @@ def test_the_budget_counts_bad_ends_of_this_run(tmp_path: Path, direction: str, 
     found = file.begin_turn("b", 13)
     assert ("gpu_upgrade_max_failures is 0" in found and "1 host (a) failed" in found and "Remedy: " in found) == counts
     assert file.read().begun == (["a"] if counts else ["a", "b"])
-    file.begin_run({}, run_of(budget=0), resumed=True)
+    file.begin_run({}, run_of(budget=0), True, no_process)
     assert file.begin_turn("b", 14) == "" and file.read().begun == ["b"]
 
 
@@ -297,7 +315,7 @@ def test_two_processes_never_begin_more_turns_than_the_budget_allows(tmp_path: P
     """Each checks and begins under the lock: of two hosts at work, both of which fail, at most one is over the budget."""
     hosts = [f"h{number}" for number in range(40)]
     file = RolloutFile(record.record_path(tmp_path, 7))
-    file.begin_run(fold.header_line(7, "upgrade", 0, ""), run_of(hosts, budget), resumed=False)
+    file.begin_run(fold.header_line(7, "upgrade", 0, ""), run_of(hosts, budget), False, no_process)
     forked = multiprocessing.get_context("fork")
     barrier, begun_turns = forked.Barrier(2), forked.Queue()
     workers = [
@@ -324,7 +342,7 @@ def record_turns(path: str, names: list[str], barrier: Any) -> None:
 def test_no_line_of_two_processes_is_lost(tmp_path: Path) -> None:
     hosts = [f"h{number}" for number in range(40)]
     file = RolloutFile(record.record_path(tmp_path, 7))
-    file.begin_run(fold.header_line(7, "upgrade", 0, ""), run_of(hosts), resumed=False)
+    file.begin_run(fold.header_line(7, "upgrade", 0, ""), run_of(hosts), False, no_process)
     forked = multiprocessing.get_context("fork")
     barrier = forked.Barrier(2)
     workers = [forked.Process(target=record_turns, args=(str(file.path), hosts[index::2], barrier)) for index in (0, 1)]

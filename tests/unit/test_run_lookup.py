@@ -44,6 +44,29 @@ def test_this_process_and_its_children_of_python_live(lookup: ModuleType) -> Non
 
 
 @pytest.mark.host_io
+def test_another_run_is_found_while_it_lives_and_only_on_this_machine(lookup: ModuleType) -> None:
+    own = lookup.run_id()
+    assert own == str(*ask(lookup, "run")).split()[0] and lookup.find_process(own) == 0, "this run is not another one"
+    place, _, _ = own.partition(".")
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        start = lookup.start_of(other.pid)
+        assert lookup.find_process(f"{place}.{other.pid}.{start}") == other.pid
+        for wrong in (
+            f"there.{other.pid}.{start}",
+            f"{place}.{other.pid}.{start}0",
+            f"{place}.{other.pid}.",
+            place,
+            "",
+        ):
+            assert lookup.find_process(wrong) == 0
+    finally:
+        other.kill()
+        other.wait()
+    assert lookup.find_process(f"{place}.{other.pid}.{start}") == 0
+
+
+@pytest.mark.host_io
 def test_the_age_of_a_run_counts_from_the_start_of_its_process(lookup: ModuleType) -> None:
     (before,) = ask(lookup, "age")
     time.sleep(1.1)

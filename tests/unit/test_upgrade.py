@@ -302,7 +302,7 @@ def recorded(number: int = 7, target: str = "595.91.07", undoes: int = 0, **stat
         )
         for name, state in states.items()
     }
-    runs = [fold.RecordedRun(number, "ann@control", dict.fromkeys(states, target), list(states), [], 0)]
+    runs = [fold.RecordedRun(number, "ann@control", dict.fromkeys(states, target), list(states), [], 0, "")]
     return fold.RolloutRecord(number, "rollback" if undoes else "upgrade", undoes, "0.1.0", hosts, runs)
 
 

@@ -32,7 +32,10 @@ class DamagedRecordError(GpuReadyError):
 
 
 class RecordedRun(NamedTuple):
-    """One run of the playbook. ``targets``: the driver by host. ``budget``: hosts that may fail."""
+    """One run of the playbook. ``targets``: the driver by host. ``budget``: hosts that may fail.
+
+    ``process``: its id (plugins/lookup/gpu_ready_run.py).
+    """
 
     time: int
     operator: str
@@ -40,6 +43,7 @@ class RecordedRun(NamedTuple):
     hosts: list[str]
     canaries: list[str]
     budget: int
+    process: str
 
 
 class RecordedHost(NamedTuple):
@@ -174,6 +178,7 @@ def _read_run(value: Mapping[str, Any]) -> RecordedRun:
         names["hosts"],
         names["canaries"],
         _field(value, "budget", int),
+        _field(value, "process", str),
     )
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ....module_utils.gpu_ready.base.errors import GpuReadyError
@@ -37,6 +37,10 @@ STOPPED = "The rollout was stopped by the file %s. Remedy: delete it, then run t
 OVER_BUDGET = (
     "The rollout stopped: %s failed and gpu_upgrade_max_failures is %d. Remedy: repair the cause, or exclude the "
     "failed hosts (gpu_upgrade_exclude), then run the same command again."
+)
+AT_WORK = (
+    "%s: a run of %s, process %d, still works on this rollout. Remedy: wait for its end, or create the file %s, which "
+    "ends it after the turns that it has begun; delete the file, then run the same command again."
 )
 
 
@@ -97,10 +101,13 @@ class RolloutFile:
         with self._opened(os.O_RDONLY) as handle:
             return self._fold(handle)
 
-    def begin_run(self, header: Mapping[str, object], run: RecordedRun, resumed: bool) -> None:
+    def begin_run(
+        self, header: Mapping[str, object], run: RecordedRun, resumed: bool, find_process: Callable[[str], int]
+    ) -> None:
         """Append a run; make the file and its directory where they are missing. ``header``: of ``header_line``.
 
-        Raises GpuReadyError, also if another run has just begun a rollout with this id.
+        ``find_process`` returns the process of a run that goes on, else 0. Raises GpuReadyError, also if another run
+        has just begun a rollout with this id, or works on this one: the budget of failures is that of the last run.
         """
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,6 +120,9 @@ class RolloutFile:
                     "%s: another run began a rollout at the same second. Remedy: run the same command again."
                     % self.path
                 )
+            at_work = find_process(known.runs[-1].process) if known.runs else 0
+            if at_work:
+                raise RecordFileError(AT_WORK % (self.path, known.runs[-1].operator, at_work, self.path.parent / STOP))
             lines = [run_line(run)] if complete_lines(_content(handle)) else [dict(header), run_line(run)]
             self._append(handle, *lines)
             self._sync_directory()

@@ -356,12 +356,16 @@ def interrupt(one: Bench, command: list[str], calls: int, how: str) -> bool:
 def two_controllers(count: int, seed: int, scale: float, forks: int = FORKS) -> Held:
     """Start the same upgrade from a second control node while the first one works."""
     with bench(count, seed, scale, {}, forks) as one:
-        command = one.upgrade(gpu_upgrade_max_failures=count)
-        with one.started(command, "a") as (first, output):
+        # Each has a record of rollouts of its own; with one record the second run is refused (rollout/record.py).
+        commands = {
+            name: one.upgrade(gpu_upgrade_max_failures=count, gpu_ready_state_dir=str(one.directory / f"state-{name}"))
+            for name in "ab"
+        }
+        with one.started(commands["a"], "a") as (first, output):
             with one.fleet.answered:
                 while not any(turn.controller == "a" for turn in one.fleet.turns) and first.poll() is None:
                     one.fleet.answered.wait(0.2)
-            second = one.run(command, "b")
+            second = one.run(commands["b"], "b")
             ran = finish(first, output, time.monotonic())
         fleet = one.fleet
         problems = wrong_ends(fleet) + wrong_turns(fleet) + two_at_work(fleet)

@@ -28,6 +28,7 @@ import ansible.release
 from simulated_hosts import FAILING, NEW, OLD, ROOT, VARIABLES, Fleet, serving
 
 from tests.hostile.processes import end_programs
+from tests.unit.turn_paths import wrong_write
 
 HERE = Path(__file__).resolve().parent
 FORKS = 50
@@ -168,7 +169,10 @@ def wrong_ends(fleet: Fleet) -> list[str]:
 
 
 def wrong_turns(fleet: Fleet, interruptions: int = 0) -> list[str]:
-    """Return hosts with more than one turn, except those whose turn an interruption ended, and drivers installed twice."""
+    """Return hosts with more than one turn, except those whose turn an interruption ended, and drivers installed twice.
+
+    Also those whose journal has phases that the table of a turn does not have in this order.
+    """
     found = []
     for name, host in fleet.hosts.items():
         turns = [turn for turn in fleet.turns if turn.host == name]
@@ -179,6 +183,8 @@ def wrong_turns(fleet: Fleet, interruptions: int = 0) -> list[str]:
             found.append(f"{name}: {len(turns) - len(over)} interrupted turns")
         if host.installs.count(NEW) > 1 and host.fault not in FAILING:
             found.append(f"{name}: the driver was installed {host.installs.count(NEW)} times")
+        if wrong := wrong_write(host.phases, soak=0):
+            found.append(f"{name}: its journal recorded {wrong}")
     return found
 
 

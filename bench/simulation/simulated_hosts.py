@@ -110,6 +110,8 @@ class SimulatedHost(RecordedHost):
         self.down_until = 0.0
         self.boots = 0
         self.installs: list[str] = []
+        self.phases: list[str] = []
+        """What its journal of upgrades recorded, run after run."""
         self.lock = asyncio.Lock()
 
     def read_bytes(self, path: str) -> bytes | None:
@@ -309,7 +311,8 @@ class Fleet:
         return value
 
     def follow(self, host: SimulatedHost, controller: str, phase: str) -> None:
-        """Note the begin or the end of a turn."""
+        """Note a phase of a turn."""
+        host.phases.append(phase)
         if phase == model.DRAINING:
             if (turn := self.open_turn(host.name)) and turn.controller == controller:
                 turn.finish(self.now(), "interrupted")  # by a kill, before which the host answered

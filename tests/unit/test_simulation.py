@@ -62,6 +62,14 @@ def test_a_second_turn_is_allowed_only_after_an_interruption() -> None:
     assert simulation.wrong_turns(fleet, 0) == ["gpu0001: 1 interrupted turns"]
 
 
+def test_a_journal_that_no_turn_writes_is_found() -> None:
+    fleet = Fleet(1, 1, 0.0, {})
+    fleet.hosts["gpu0001"].phases += ["staged", "draining", "switching", "draining", "switching", "verified", "done"]
+    assert simulation.wrong_turns(fleet) == []
+    fleet.hosts["gpu0001"].phases.insert(2, "verified")
+    assert simulation.wrong_turns(fleet) == ["gpu0001: its journal recorded 2: verified after ['staged', 'draining']"]
+
+
 def test_a_batch_that_begins_too_early_is_found() -> None:
     fleet = turns(("gpu0005", "a", 0, 3, "done"), ("gpu0001", "a", 2, 4, "done"))
     assert len(simulation.wrong_order(fleet, ["gpu0005"], [1, 1])) == 1

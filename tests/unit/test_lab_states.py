@@ -72,7 +72,7 @@ def test_every_part_of_the_product_exists() -> None:
     assert "requirements" in states.PRODUCT  # the version of ansible-core
 
 
-@pytest.mark.parametrize("name", ["demo", "sample", "matrix", "versions_old", "versions_bare"])
+@pytest.mark.parametrize("name", ["demo", "real", "sample", "matrix", "versions_old", "versions_bare"])
 def test_fleets_that_are_provisioned_from_bare_hosts_use_no_state(name: str) -> None:
     hosts = fleet.read(paths.REPO / f"lab/fleets/{name}.yml").hosts
     assert [host.name for host in hosts if host.state is not None] == []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..execute.model import Answer, StepFailed, fail
 from ..report.run import UNREACHABLE
 from .model import NOTE, LeasedHost
-from .phases import repair_packages, take_lease
+from .phases import refusals, refuse, repair_packages, take_lease
 
 
 def begin(host: LeasedHost, plan: Answer, ask: Callable[[], Answer], keep: Callable[[Answer], None]) -> None:
@@ -33,19 +33,8 @@ def begin(host: LeasedHost, plan: Answer, ask: Callable[[], Answer], keep: Calla
         if before is not None and (waited or before != (plan.get("lease") or "")):
             plan = ask()
             keep(plan)
-    refuse(plan)
+    refuse(plan, "plan")
     if repair_packages(host, plan):
         plan = ask()
         keep(plan)
-        refuse(plan)
-
-
-def refusals(plan: Answer) -> list[object]:
-    """Return the refusals of a plan; a host without a plan is refused by its own message."""
-    return list((plan.get("plan") or {}).get("refusals") or [])
-
-
-def refuse(plan: Answer) -> None:
-    """Raise StepFailed for a plan with refusals."""
-    if refusals(plan):
-        raise fail(str(plan["refusal"]), "plan")
+        refuse(plan, "plan")

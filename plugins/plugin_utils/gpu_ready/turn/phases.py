@@ -79,12 +79,21 @@ def write_journal(turn: Turn, host: TurnHost, phase: str, **arguments: Any) -> M
 
 
 def ask_plan(host: TurnHost, drains: list[str], overrides: Mapping[str, Any]) -> Answer:
-    """Return the plan of a host for its driver. Raises StepFailed, also for a refusal."""
+    """Return the plan of a host for its driver, with its refusals. Raises StepFailed."""
     given = {"overrides": {**ONLY, **overrides}, "drains": drains}
-    answer = host.run("gpu_ready.nodes.gpu_node_plan", given, PLANNING)
-    if answer["plan"]["refusals"]:
-        raise fail(str(answer["refusal"]))
-    return answer
+    return host.run("gpu_ready.nodes.gpu_node_plan", given, PLANNING)
+
+
+def refusals(plan: Answer) -> list[object]:
+    """Return the refusals of a plan; a host without a plan is refused by its own message."""
+    return list((plan.get("plan") or {}).get("refusals") or [])
+
+
+def refuse(plan: Answer, step: str = "") -> Answer:
+    """Return a plan that can be carried out. Raises StepFailed for one with refusals."""
+    if refusals(plan):
+        raise fail(str(plan["refusal"]), step)
+    return plan
 
 
 def repair_packages(host: LeasedHost, plan: Answer) -> bool:
@@ -101,8 +110,8 @@ def repair_packages(host: LeasedHost, plan: Answer) -> bool:
 
 def plan_repaired(host: TurnHost, drains: list[str], overrides: Mapping[str, Any]) -> Answer:
     """Return the plan of a host after the package operations of an interrupted run were repaired."""
-    answer = ask_plan(host, drains, overrides)
-    return ask_plan(host, drains, overrides) if repair_packages(host, answer) else answer
+    plan = refuse(ask_plan(host, drains, overrides))
+    return refuse(ask_plan(host, drains, overrides)) if repair_packages(host, plan) else plan
 
 
 def drains_of(turn: Turn, host: TurnHost) -> list[str]:
@@ -156,7 +165,7 @@ def make_plan(turn: Turn, host: TurnHost, _: Answer) -> PieceResult:
     drains, back = drains_of(turn, host), turn.phase == table.PLAN_BACK
     overrides = (host.settings.planned.get("back") or {}) if turn.kind == table.ROLLBACK else {}
     if back:
-        overrides = ask_plan(host, drains, {})["upgrade"]["back"]
+        overrides = refuse(ask_plan(host, drains, {}))["upgrade"]["back"]
         if overrides is None:
             raise fail(NO_RECORD)
     answer = plan_repaired(host, drains, overrides)
@@ -219,12 +228,12 @@ def verify_installed(turn: Turn, host: TurnHost, answer: Answer) -> PieceResult:
     """Verify the driver that a host has, whichever the variables ask for."""
     if host.settings.unverified:
         return PieceResult(turn)
-    plan = host.run("gpu_ready.nodes.gpu_node_plan", {"overrides": ONLY, "drains": ["none"]}, PLANNING)
+    plan = ask_plan(host, ["none"], {})
     installed = (plan.get("upgrade") or {}).get("installed")
     if not installed:
         raise fail(UNCLEAR.format(plan["plan"].get("summary") or plan.get("refusal")))
     overrides = records.to_json(rollback_settings(records.from_json(RecordedDriver, installed)))
-    found = ask_plan(host, ["none"], overrides)
+    found = refuse(ask_plan(host, ["none"], overrides))
     return verify(turn._replace(verification=found["verification"]), host, answer)
 
 

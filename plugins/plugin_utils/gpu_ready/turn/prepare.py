@@ -15,7 +15,7 @@ from ..execute.copies import copy_files
 from ..execute.model import COPY, Answer, Execution, StepFailed
 from . import table
 from .model import STEP, Turn, TurnHost
-from .phases import ONLY, PLANNING, REPAIR, drains_of, plan_repaired, release_lease, take_lease
+from .phases import REPAIR, ask_plan, drains_of, plan_repaired, release_lease, take_lease
 
 PREPARE = "prestage"
 """The word for this phase of a rollout on the screen."""
@@ -39,16 +39,10 @@ def leased(host: TurnHost) -> Iterator[bool]:
         release_lease(host)
 
 
-def ask(host: TurnHost, turn: Turn, overrides: Mapping[str, Any]) -> Answer:
-    """Return the plan of a host with its refusals."""
-    given = {"overrides": {**ONLY, **overrides}, "drains": drains_of(turn, host)}
-    return host.run("gpu_ready.nodes.gpu_node_plan", given, PLANNING)
-
-
 def plan_host(host: TurnHost, backwards: bool) -> Answer:
     """Return the plan of a host, for the upgrade or for its rollback. Raises StepFailed, Unreachable."""
-    turn = Turn(phase=table.PLAN)
-    answer = ask(host, turn, {})
+    drains = drains_of(Turn(phase=table.PLAN), host)
+    answer = ask_plan(host, drains, {})
     upgrade = answer.get("upgrade") or {}
     phase = (upgrade.get("journal") or {}).get("phase") or journal.DONE
     if phase not in journal.CLOSED:
@@ -57,13 +51,13 @@ def plan_host(host: TurnHost, backwards: bool) -> Answer:
         try:
             with leased(host) as waited:
                 if waited:
-                    answer = ask(host, turn, {})
+                    answer = ask_plan(host, drains, {})
         except StepFailed as error:
             if not error.result.get("another_run"):
                 raise
     if backwards and answer.get("upgrade") is not None:
         # Without a recorded driver there is no rollback: the host keeps its driver.
-        answer = ask(host, turn, answer["upgrade"]["back"] or {"nvidia_driver_source": "none"})
+        answer = ask_plan(host, drains, answer["upgrade"]["back"] or {"nvidia_driver_source": "none"})
     return answer
 
 

@@ -106,7 +106,7 @@ class RolloutFile:
     ) -> None:
         """Append a run; make the file and its directory where they are missing. ``header``: of ``header_line``.
 
-        ``find_process`` returns the process of a run that goes on, else 0. Raises GpuReadyError, also if another run
+        ``find_process`` returns the process of a run that still runs, else 0. Raises GpuReadyError, also if another run
         has just begun a rollout with this id, or works on this one: the budget of failures is that of the last run.
         """
         try:

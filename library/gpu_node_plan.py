@@ -195,6 +195,7 @@ options:
       - ubuntu2204
       - ubuntu2404
       - ubuntu2604
+      - ubuntu2610
   gpu_ready_vault:
     description: >-
       Use the archives of ended releases (CentOS 7, Enterprise Linux 8) for kernel headers that the mirrors no

@@ -155,7 +155,7 @@ BETWEEN_BRANCHES = ("upgrade", "downgrade", "flavour")
 
 def distribution_words(distro: str, data: dict[str, Any]) -> dict[str, str]:
     """Return what each distribution has its own word for."""
-    repository = data["driver_sources"]["cuda_repo"]["repository"]
+    repository = (data["driver_sources"].get("cuda_repo") or {}).get("repository")
     carried = {
         f"{source} list": f"{source} carries {', '.join(map(str, driver_sources.all_branches(data, source)))}"
         for source in driver_sources.source_names(data)
@@ -163,7 +163,7 @@ def distribution_words(distro: str, data: dict[str, Any]) -> dict[str, str]:
     return carried | {
         "name": data["pretty"],
         "kernel": host("T4", distro).base.kernel.running,
-        "cuda": f"{repository} {catalog.repository(repository)['url']}",
+        "cuda": f"{repository} {catalog.repository(repository)['url']}" if repository else "no repository of NVIDIA's",
     }
 
 
@@ -240,8 +240,13 @@ def next_kernel(facts: Facts, branch: Any) -> Any:
     return shown._replace(steps=steps)
 
 
+def main_source(data: dict[str, Any]) -> str:
+    """Return NVIDIA's repository, and the archive of a distribution that it has none for."""
+    return "cuda_repo" if "cuda_repo" in data["driver_sources"] else "distro"
+
+
 def branch_range(data: dict[str, Any]) -> tuple[str, catalog.Branch, catalog.Branch]:
-    """Return the flavour that NVIDIA's repository has, the open one if it has both, and its oldest and newest branch."""
+    """Return the flavour of the source of `main_source`, the open one of two, and its oldest and newest branch."""
     pairs = branch_flavours(data)
     flavours = [flavour for _, flavour in pairs]
     flavour = driver_sources.OPEN if driver_sources.OPEN in flavours else driver_sources.PROPRIETARY
@@ -252,15 +257,15 @@ def branch_range(data: dict[str, Any]) -> tuple[str, catalog.Branch, catalog.Bra
 
 
 def branch_flavours(data: dict[str, Any]) -> list[driver_sources.Pair]:
-    """Return the branches that NVIDIA's repository has, with the flavours of each that exist."""
-    found = driver_sources.branch_flavours(data, "cuda_repo", driver_sources.DKMS, "compute")
+    """Return the branches of `main_source`, with the flavours of each that exist."""
+    found = driver_sources.branch_flavours(data, main_source(data), driver_sources.DKMS, "compute")
     every = {(branch.number, flavour) for branch in catalog.branches() for flavour in branch.flavours}
     return [pair for pair in found if pair in every]
 
 
 def changes(distro: str, data: dict[str, Any]) -> Iterator[Row]:
     """Yield what happens to an installed driver: another branch, version, flavour, origin."""
-    source = "cuda_repo"
+    source = main_source(data)
     flavour, low, high = branch_range(data)
     below = installed(distro, CARDS["T4"], source, low.newest, flavour)
     yield "T4, a kernel without a module at the next boot", next_kernel(below, low), DRIVER

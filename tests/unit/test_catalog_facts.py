@@ -9,8 +9,10 @@ from ansible.module_utils.common.yaml import yaml_load
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan.cuda import choose as cuda
-from tests.unit.hosts import T4, bare
+from tests.unit.hosts import T4, bare, having
 from tests.unit.test_plan_driver import decide
+
+NEWEST_TOOLKIT = catalog.toolkits()[-1].version
 
 
 def carried(distro: str, source: str, kind: str = driver_sources.DKMS) -> set[tuple[int, str]]:
@@ -95,11 +97,11 @@ def test_the_kind_of_615() -> None:
         pytest.param("17fd", "11.0", "12.9", id="Tesla M40, 5.2"),
         pytest.param("1b38", "11.0", "12.9", id="Tesla P40"),
         pytest.param("1db4", "11.0", "12.9", id="V100"),
-        pytest.param("1eb8", "11.0", "13.4", id="T4"),
-        pytest.param("2236", "11.0", "13.4", id="A10, 8.6"),
-        pytest.param("27b8", "11.8", "13.4", id="L4"),
-        pytest.param("2330", "11.8", "13.4", id="H100"),
-        pytest.param("2901", "12.8", "13.4", id="B200"),
+        pytest.param("1eb8", "11.0", NEWEST_TOOLKIT, id="T4"),
+        pytest.param("2236", "11.0", NEWEST_TOOLKIT, id="A10, 8.6"),
+        pytest.param("27b8", "11.8", NEWEST_TOOLKIT, id="L4"),
+        pytest.param("2330", "11.8", NEWEST_TOOLKIT, id="H100"),
+        pytest.param("2901", "12.8", NEWEST_TOOLKIT, id="B200"),
         pytest.param("06d1", None, None, id="Tesla C2050, Fermi"),
     ],
 )
@@ -176,3 +178,98 @@ def test_every_id_of_pci_ids_gets_a_driver_of_its_chip_or_none() -> None:
         if chip not in ceilings and (gpu.last_branch is not None if gpu else not newer):
             wrong.append((device, chip))
     assert not wrong
+
+
+# --- the releases of November 2026 -----------------------------------------------------------------------------------
+
+
+def test_620_is_the_branch_with_the_longest_support_and_installs_where_nvidia_names_its_distributions() -> None:
+    branch = catalog.branch(620)
+    assert branch is not None and (branch.kind, branch.eol, branch.flavours) == ("lts", "2029-09", ("open",))
+    for distro in (
+        "el8",
+        "el9",
+        "el10",
+        "amzn2023",
+        "debian12",
+        "debian13",
+        "fedora44",
+        "ubuntu2204",
+        "ubuntu2404",
+        "ubuntu2604",
+    ):
+        decided = decide(bare(T4, distro=distro), nvidia_driver_branch="620", nvidia_driver_source="cuda_repo")
+        assert not decided.refusals, (distro, decided.refusals)
+        assert (decided.choice.branch, decided.choice.flavour) == (620, "open")
+
+
+def test_cudnn_9_28_1_is_for_cuda_13_only() -> None:
+    found = {one.version: one.cuda for one in catalog.cudnns()}
+    assert found["9.28.1.4"] == ("13",) and "12" in found["9.28.0.42"]
+
+
+@pytest.mark.parametrize(
+    ("device", "first"),
+    [
+        pytest.param("2bb5", 575, id="RTX PRO 6000 Blackwell Server Edition"),
+        pytest.param("2d83", 575, id="RTX 5050"),
+        pytest.param("2c3a", 580, id="RTX PRO 4500 Blackwell Server Edition"),
+        pytest.param("2909", 595, id="B200 168GB"),
+        pytest.param("31c3", 595, id="GB300"),
+        pytest.param("2901", 570, id="B200"),
+        pytest.param("2e12", 580, id="GB10"),
+    ],
+)
+def test_the_first_branch_of_a_card_is_that_of_the_first_list_that_has_it(device: str, first: int) -> None:
+    below = [one.number for one in catalog.branches() if one.number < first][-1]
+    (refusal,) = decide(bare(device, distro="el9"), nvidia_driver_branch=str(below)).refusals
+    assert refusal.code == "branch_below_minimum" and f"from branch {first} on" in refusal.message
+    assert decide(bare(device, distro="el9")).choice.branch >= first
+
+
+def test_a_rubin_gets_the_newest_branch_with_the_doubt_named_and_no_limit_of_toolkits() -> None:
+    decided = decide(bare("3021", distro="el9"))
+    assert (decided.choice.branch, decided.choice.flavour) == (620, "open")
+    assert "gpu_unverified" in {one.code for one in decided.warnings}
+    assert cuda.supported_toolkits(bare("3021"), None) == [one.version for one in catalog.toolkits()]
+
+
+@pytest.mark.parametrize(
+    ("distro", "kernel", "given"),
+    [
+        ("ubuntu2404", "7.0.0-27-generic", {"nvidia_driver_branch": "590", "nvidia_driver_source": "cuda_repo"}),
+        ("ubuntu2404", "6.17.0-40-generic", {"nvidia_driver_branch": "550", "nvidia_driver_source": "runfile"}),
+        (
+            "ubuntu2404",
+            "6.17.0-40-generic",
+            {
+                "nvidia_driver_branch": "570",
+                "nvidia_driver_source": "distro",
+                "nvidia_driver_kernel_modules": "precompiled",
+            },
+        ),
+    ],
+)
+def test_a_branch_that_does_not_build_for_the_kernel_is_refused(
+    distro: str, kernel: str, given: dict[str, str]
+) -> None:
+    def host(release: str) -> Any:
+        state = {"running": release, "installed": [release], "next_boot": release, "headers": {release: True}}
+        return having(bare(T4, distro=distro), base={"kernel": state})
+
+    (refusal,) = decide(host(kernel), **given).refusals
+    assert refusal.code == "kernel_above_branch" and kernel in refusal.message
+    assert not decide(host("6.8.0-88-generic"), **given).refusals
+
+
+def test_what_an_archive_patches_builds_for_the_kernels_of_its_release() -> None:
+    data = catalog.distro("ubuntu2404")
+    assert driver_sources.builds_for(data, "distro", driver_sources.DKMS, 470, "7.0.0-27-generic")
+    assert not driver_sources.builds_for(data, "runfile", driver_sources.DKMS, 470, "7.0.0-27-generic")
+    assert driver_sources.builds_for(data, "runfile", driver_sources.DKMS, 470, "6.19.1-custom")
+
+
+def test_an_installer_that_no_source_confirms_is_warned_of_with_its_address() -> None:
+    decided = decide(bare(T4, distro="el9"), nvidia_driver_branch="620", nvidia_driver_source="runfile")
+    (notice,) = [one for one in decided.warnings if one.code == "catalog_unverified"]
+    assert "620.70.06.run" in notice.message and "nvidia_driver_runfile" in notice.remedy

@@ -117,8 +117,10 @@ def test_without_the_setting_it_is_removed_where_it_is_ours() -> None:
     assert steps(host(PAIR)) == {}
 
 
-def test_every_distribution_of_the_catalog_has_nvidias_repository() -> None:
-    assert all(distro["driver_sources"]["cuda_repo"]["repository"] for distro in catalog_data.DISTROS.values())
+def test_where_nvidia_has_no_repository_dcgm_is_refused() -> None:
+    facts = host({}, distro="ubuntu2610")
+    (refusal,) = compose.plan(facts, settings("dcgm")).refusals
+    assert refusal.code == "dcgm_without_source" and "Ubuntu 26.10" in refusal.message
 
 
 def test_both_units_are_stopped_for_a_live_reload_the_exporter_first() -> None:

@@ -52,6 +52,8 @@ SOURCE_KEYS = {
     "kernel_modules",
     "only_when_asked",
     "packages",
+    "patched",
+    "kernel_max",
     "pinning",
     "precompiled",
     "repository",
@@ -62,6 +64,7 @@ SOURCE_KEYS = {
     "with_repositories",
     "url",
 }
+WITHOUT_NVIDIAS_REPOSITORY = ("ubuntu2610",)
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = {"rhel": "5.14.0-570.12.1.el9_6.x86_64", "debian": "6.8.0-45-generic"}
 NAME = re.compile(r"[a-z0-9][A-Za-z0-9+._-]*\Z")
@@ -142,7 +145,7 @@ def test_sources_are_complete(key: str) -> None:
             assert package is None or NAME.match(package)
             imex = driver_sources.companion_package(data, name, "imex", branch)
             assert imex in (None, "nvidia-imex", f"nvidia-imex-{branch}")
-    assert "cuda_repo" in data["driver_sources"]
+    assert "cuda_repo" in data["driver_sources"] or key in WITHOUT_NVIDIAS_REPOSITORY
 
 
 @each

@@ -143,7 +143,7 @@ def test_precompiled_modules_of_nvidia_are_for_the_systems_they_are_built_for() 
 
 # --- NVIDIA's repository without streams ---------------------------------------------------------------------------
 
-FLAT = ["el10", "fedora43"]
+FLAT = ["el10"]
 
 
 @pytest.mark.parametrize("distro", [key for key in FLAT if key in catalog.distros()])

@@ -66,4 +66,5 @@ def test_the_mirror_has_what_the_catalog_says(checker: Declarations, distro: str
         "fedora42",
         "fedora44",
         "ubuntu2004",
+        "ubuntu2610",
     )  # without a repository in the lab

@@ -62,7 +62,7 @@ def test_an_install_step_has_all_parameters_of_its_module() -> None:
     ("devices", "toolkit", "asked", "code", "words"),
     [
         ([P40], "13.0", "9.10.2", "cudnn_without_cuda", ["9.10.2", "13.0"]),
-        ([V100], "12.9", newest("13"), "cudnn_drops_gpu", ["V100", newest("12", "7.0")]),
+        ([V100], "12.9", newest("12"), "cudnn_drops_gpu", ["V100", newest("12", "7.0")]),
         ([T4], "12.9", "9", "cudnn_unknown", ["9"]),
     ],
 )

@@ -56,6 +56,24 @@ def has_modules_for(data: Distribution, source: str, kind: str, kernel: str) -> 
     return bool(re.search(pattern, kernel)) if pattern else None
 
 
+def kernel_max(data: Distribution, source: str, kind: str, branch: int) -> str | None:
+    """Return the newest series of the kernel for which a source has modules of a branch; None where none is known.
+
+    What an archive patches builds for the kernels of its release, whatever NVIDIA's own source builds for.
+    """
+    entry = source_entry(data, source, kind)
+    own = (entry.get("kernel_max") or {}).get(branch)
+    known = catalog.branch(branch)
+    built = kind == DKMS and not entry.get("patched")
+    return own or (known.kernel_max if known and built else None)
+
+
+def builds_for(data: Distribution, source: str, kind: str, branch: int, kernel: str) -> bool:
+    """Return False where it is known that a source has no modules of a branch for a kernel, by its release."""
+    limit, series = kernel_max(data, source, kind, branch), re.match(r"\d+\.\d+", kernel)
+    return limit is None or series is None or versions.compare(series.group(), limit) <= 0
+
+
 def branches(data: Distribution, source: str, kind: str = DKMS) -> list[int]:
     """Return branches that a source carries, ascending."""
     return sorted(int(branch) for branch in source_entry(data, source, kind).get("branches") or ())

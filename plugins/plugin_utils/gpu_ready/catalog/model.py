@@ -35,7 +35,11 @@ class Gpu(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A driver branch. ``eol`` is the month its support ends, ``cuda`` the version of its libcuda."""
+    """A driver branch. ``eol`` is the month its support ends, ``cuda`` the version of its libcuda.
+
+    ``since``: the day of its first release, "" where it does not matter any more. ``kernel_max``: the newest series of
+    the kernel ("6.19") before one that its newest release does not build for, None where none is known.
+    """
 
     number: int
     newest: str
@@ -43,6 +47,8 @@ class Branch(NamedTuple):
     eol: str | None
     cuda: str
     flavours: tuple[str, ...]
+    since: str = ""
+    kernel_max: str | None = None
 
 
 class Toolkit(NamedTuple):
@@ -117,6 +123,8 @@ def branches() -> list[Branch]:
             data["eol"],
             data["cuda"],
             tuple(data["flavours"]),
+            data.get("since", ""),
+            data.get("kernel_max"),
         )
         for number, data in sorted(catalog_data.BRANCHES.items())
     ]

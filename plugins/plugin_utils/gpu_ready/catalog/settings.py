@@ -95,7 +95,7 @@ _ROWS = json.loads(r'''{
 "gpu_ready_mirror":["","str",[],"","","mirror","https://mirror.example.org/gpu"],
 "gpu_ready_mirror_keys":[{},"dict",[],"","","fingerprint",{"cuda-debian12":"0123456789ABCDEF0123456789ABCDEF01234567"}],
 "gpu_ready_reboot_ok":[false,"bool",[],"","","text"],
-"gpu_ready_treat_as":["","str",["","amzn2023","centos7","debian12","debian13","el10","el8","el9","fedora42","fedora43","fedora44","ubuntu2004","ubuntu2204","ubuntu2404","ubuntu2604"],"","","text"],
+"gpu_ready_treat_as":["","str",["","amzn2023","centos7","debian12","debian13","el10","el8","el9","fedora42","fedora43","fedora44","ubuntu2004","ubuntu2204","ubuntu2404","ubuntu2604","ubuntu2610"],"","","text"],
 "gpu_ready_vault":[false,"bool",[],"","","text"],
 "gpu_verify_compute":[true,"bool",[],"","","text"],
 "gpu_verify_devices":["all","devices",[],"all|\\d+|(?:GPU|MIG)-[\\w/-]+","all, or indices and UUIDs of GPUs","text",[0,1]],

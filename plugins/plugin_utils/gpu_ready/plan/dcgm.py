@@ -7,7 +7,7 @@ from ....module_utils.gpu_ready.packaging.version_match import version_matches
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from . import repository
-from .model import Choices, Decision, Notice, PackageTarget, RepositoryParams, Step
+from .model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step
 
 
 class DcgmParams(NamedTuple):
@@ -59,7 +59,10 @@ def plan_dcgm(facts: Facts, settings: Settings, choices: Choices) -> Decision[No
 
 def source_of(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
     data = catalog.distro(str(facts.base.distro))
-    identity, driver = data["driver_sources"]["cuda_repo"]["repository"], choices.driver
+    identity, driver = (data["driver_sources"].get("cuda_repo") or {}).get("repository"), choices.driver
+    if identity is None:
+        message = "NVIDIA has no repository for %s, which the packages of DCGM would come from" % data["pretty"]
+        return Decision(None, [], [Refusal("dcgm_without_source", message, "take dcgm out of gpu_monitoring")])
     needed = [repository.parameters(identity, settings, driver is not None and driver.source == "distro")]
     added = driver is not None and driver.source == "cuda_repo" and not driver.satisfied
     absent = [] if added else repository.missing_repositories(facts, needed)

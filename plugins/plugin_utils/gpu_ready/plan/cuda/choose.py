@@ -124,12 +124,13 @@ def complete_toolkits(facts: Facts) -> list[ToolkitFacts]:
 def gpus_by_compute(facts: Facts) -> dict[str, str]:
     """Return the compute capabilities of the GPUs that the host drives ("0" before CUDA), each with a card's name.
 
-    Cards that the catalog does not know limit nothing, nor do those that are passed to virtual machines.
+    Cards that the catalog does not know limit nothing, nor do those whose number is not published yet, nor those that
+    are passed to virtual machines.
     """
     found: dict[str, str] = {}
     for card in facts.base.served_gpus:
         known = catalog.gpu(card.device)
-        if known is not None:
+        if known is not None and (known.compute or known.last_branch is not None):
             found.setdefault(known.compute or "0", card.name)
     return found
 

@@ -159,9 +159,8 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], 
                 request.version and is_versioned_by_kernel(data, source, kind)
             ):
                 continue
-            pairs = with_fabricmanager(
-                facts, data, source, requested & driver_sources.branch_flavours(data, source, kind, request.profile)
-            )
+            pairs = requested & driver_sources.branch_flavours(data, source, kind, request.profile)
+            pairs = with_fabricmanager(facts, data, source, pairs_for_kernel(facts, data, source, kind, pairs))
             if not pairs:
                 continue
             branch, flavour = prefer(pairs, facts, source, gpus)
@@ -246,6 +245,12 @@ def fits_kernel(facts: Facts, data: Distribution, source: str, kind: str) -> boo
     if ids and facts.base.os.id not in ids:
         return False
     return driver_sources.has_modules_for(data, source, kind, facts.base.kernel.running) is not False
+
+
+def pairs_for_kernel(facts: Facts, data: Distribution, source: str, kind: str, pairs: set[Pair]) -> set[Pair]:
+    """Return those pairs of which no source says that they do not build for the running kernel."""
+    kernel = facts.base.kernel.running
+    return {pair for pair in pairs if driver_sources.builds_for(data, source, kind, pair[0], kernel)}
 
 
 def is_automatic_kind(data: Distribution, source: str, kind: str) -> bool:

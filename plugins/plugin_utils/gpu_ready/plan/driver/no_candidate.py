@@ -187,8 +187,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
         return [
             Refusal(
                 "branch_above_kernel",
-                "branch %d is needed, but the kernel of %s takes drivers up to branch %d"
-                % (min(requested)[0], pretty, limit),
+                "branch %d is needed, but drivers for %s end at branch %d" % (min(requested)[0], pretty, limit),
                 "upgrade the host to a newer distribution",
             )
         ]
@@ -244,6 +243,9 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
                 remedy,
             )
         ]
+    unbuilt = kernel_above_branch(request, requested, requested_sources, situation)
+    if unbuilt:
+        return [unbuilt]
     carried = "; ".join(
         "%s carries %s"
         % (source, ", ".join(str(branch) for branch in driver_sources.all_branches(data, source)) or "none")
@@ -255,3 +257,26 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
     first = alternatives.SOURCE if request.branch is None or request.source else alternatives.BRANCH
     remedy = alternatives.remedy(situation, first)
     return [Refusal(code, message, remedy)]
+
+
+def kernel_above_branch(
+    request: DriverRequest, requested: set[Pair], sources: list[str], situation: Situation
+) -> Refusal | None:
+    """Refuse a branch that a source has, but not for the running kernel; None where no source has one."""
+    facts, data = situation.facts, situation.data
+    for source in sources:
+        for kind in driver_sources.module_kinds(data, source):
+            for branch, _ in sorted(requested & driver_sources.branch_flavours(data, source, kind, request.profile)):
+                if not driver_sources.builds_for(data, source, kind, branch, facts.base.kernel.running):
+                    return Refusal(
+                        "kernel_above_branch",
+                        "branch %d of %s has modules for kernels up to %s, and this host runs %s"
+                        % (
+                            branch,
+                            source,
+                            driver_sources.kernel_max(data, source, kind, branch),
+                            facts.base.kernel.running,
+                        ),
+                        "%s, or boot an older kernel" % alternatives.remedy(situation, alternatives.BRANCH),
+                    )
+    return None

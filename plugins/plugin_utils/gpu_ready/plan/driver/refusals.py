@@ -153,7 +153,12 @@ def unverified_warnings(driver: DriverChoice, gpus: list[GpuFacts], data: Distri
     found = []
     if driver_sources.is_unverified(data, driver.source, "branches", driver.branch):
         what = "branch %s of %s" % (driver.branch, driver.source)
-        found.append(repository.unverified_notice(data, what, driver.packages[0]))
+        file = driver.runfile
+        found.append(
+            unverified_installer(what, file.source)
+            if file
+            else repository.unverified_notice(data, what, driver.packages[0])
+        )
     for gpu in {gpu.device: gpu for gpu in gpus}.values():
         known = catalog.gpu(gpu.device)
         if known is not None and not known.verified:
@@ -163,6 +168,14 @@ def unverified_warnings(driver: DriverChoice, gpus: list[GpuFacts], data: Distri
             )
             found.append(Notice("gpu_unverified", message, "gpu_verify shows whether the driver drives it"))
     return found
+
+
+def unverified_installer(what: str, source: str) -> Notice:
+    return Notice(
+        "catalog_unverified",
+        "no public source confirms %s: %s may not exist" % (what, source),
+        "if it does not, download the file yourself and give it as nvidia_driver_runfile",
+    )
 
 
 def branch_warnings(facts: Facts, driver: DriverChoice, request: DriverRequest, data: Distribution) -> list[Notice]:

@@ -41,6 +41,7 @@ OPTIONAL = {
 SOURCE_KEYS = {
     "absent",
     "branches",
+    "branches_from",
     "components",
     "detect",
     "fabricmanager",
@@ -61,6 +62,7 @@ SOURCE_KEYS = {
     "streams",
     "subnet_manager",
     "toolkits",
+    "toolkits_from",
     "with_repositories",
     "url",
 }

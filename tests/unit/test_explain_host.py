@@ -127,3 +127,8 @@ def test_without_a_system_the_answer_is_about_the_cards(words: list[str], status
     output = capsys.readouterr().out
     assert shown in output and "add --os-release FILE" in output and "None" not in output
     assert "ID=," not in output and "gpu_ready_treat_as" not in output
+
+
+def test_an_answer_about_a_host_on_paper_says_first_that_it_is_unverified() -> None:
+    found = explain_host.explain(None, ["10de:2330"], "ID=ubuntu\nVERSION_ID=24.04\n", {})
+    assert found["unverified"] and found["text"].startswith("unverified: no host was asked")

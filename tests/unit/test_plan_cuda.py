@@ -123,7 +123,7 @@ def test_only_what_is_missing_is_installed(toolkits: dict[str, str], missing: li
         ([T4], 535, "13.0", ["cuda_above_driver"], ["13.0", "580", "12.9"]),
         ([P40], 580, "13.0", ["cuda_drops_gpu"], ["13.0", "P40", "12.9"]),
         ([P40], 535, "13.0", ["cuda_drops_gpu", "cuda_above_driver"], ["P40", "580", "12.9"]),
-        ([T4], 580, "99.9", ["cuda_unknown"], ["99.9", catalog.DATE, "12.9"]),
+        ([T4], 580, "10.2", ["cuda_not_offered"], ["10.2", "12.9"]),
     ],
 )
 def test_what_cannot_work_is_refused_with_what_can(
@@ -194,7 +194,7 @@ def test_a_repository_without_a_fitting_toolkit_is_a_warning_and_nothing_is_inst
     (refusal,) = decide(facts, 580, "13.0").refusals
     assert "cuda_toolkit_source to none" in refusal.remedy
     (refusal,) = decide(facts, 580, "12.9").refusals
-    assert refusal.code == "source_impossible"
+    assert refusal.code == "cuda_not_offered"
     assert decide(host(P40, distro="debian13", toolkits={"12.9": "runfile"}), 580, "12.9").refusals == []
 
 
@@ -325,14 +325,14 @@ def test_the_newest_supported_installer_is_the_default() -> None:
 @pytest.mark.parametrize(
     ("asked", "files", "code", "words"),
     [
-        ("12.9.7", {}, "source_impossible", ["12.9.7", "12.9.0, 12.9.1, 12.9.2", "cuda_toolkit_runfiles"]),
-        ("13.0", {}, "cuda_above_driver", ["13.0", "580", "set cuda_toolkit_versions to 12.9"]),
+        ("12.9.7", {}, "cuda_not_offered", ["12.9.7", "12.9.0, 12.9.1, 12.9.2", "cuda_toolkit_runfiles"]),
+        ("13.0", {}, "cuda_above_driver", ["13.0", "580", 'set cuda_toolkit_versions to ["12.9"]']),
         ("12.9", {"12.9": 5}, "cuda_runfiles_wrong", ["12.9: it must be a URL, a path, or a mapping"]),
         ("12.9", {"12.9": {"file": "/a", "md5": "x"}}, "cuda_runfiles_wrong", ["mapping of file and sha256"]),
         ("12.9", {"12.9": {"file": "/a", "sha256": "x"}}, "cuda_runfiles_wrong", ["64 hexadecimal digits"]),
         ("12.9", {"newest": "/a"}, "cuda_runfiles_wrong", ["newest: its name must be a version"]),
         ("12.9", {"12.8": "/srv/cuda_12.9.0_575.51.03_linux.run"}, "cuda_runfiles_wrong", ["installer of CUDA 12.9.0"]),
-        ("10.2", {}, "cuda_unknown", ["10.2"]),
+        ("10.2", {}, "cuda_not_offered", ["10.2"]),
     ],
 )
 def test_an_impossible_installer_is_refused(asked: str, files: dict[str, Any], code: str, words: list[str]) -> None:
@@ -346,7 +346,7 @@ def test_a_toolkit_unknown_to_the_catalog_is_installed_by_the_operators_installe
     files = {"10.2": "/srv/cuda_10.2.89_440.33.01_linux.run"}
     decided = decide(host(T4), 535, "10.2", cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)
     assert [one["release"] for one in installers(decided)] == ["10.2.89"]
-    assert [warning.code for warning in decided.warnings] == ["cuda_unknown"]
+    assert [warning.code for warning in decided.warnings] == ["not_in_catalog"]
 
 
 # ---- removal ------------------------------------------------------------------------------------------------------

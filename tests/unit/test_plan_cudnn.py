@@ -63,7 +63,7 @@ def test_an_install_step_has_all_parameters_of_its_module() -> None:
     [
         ([P40], "13.0", "9.10.2", "cudnn_without_cuda", ["9.10.2", "13.0"]),
         ([V100], "12.9", newest("12"), "cudnn_drops_gpu", ["V100", newest("12", "7.0")]),
-        ([T4], "12.9", "9", "cudnn_unknown", ["9"]),
+        ([T4], "12.9", "9", "cudnn_version_wrong", ["9"]),
     ],
 )
 def test_unsupported_versions_are_refused(
@@ -78,7 +78,7 @@ def test_unsupported_versions_are_refused(
 
 def test_a_version_newer_than_the_catalog_is_tried_with_a_warning() -> None:
     decided = decide(host(A100), "13.0", cudnn_version="99.1.0.7")
-    assert [warning.code for warning in decided.warnings] == ["cudnn_unknown"]
+    assert [warning.code for warning in decided.warnings] == ["not_in_catalog"]
     assert installs(decided)[0]["manifest_url"].endswith("/redistrib_99.1.0.json")
 
 
@@ -188,7 +188,7 @@ def test_an_operators_archive_is_placed_unless_exactly_it_is_installed() -> None
     request = {"cudnn_archive": "/srv/our_names.tgz", "cudnn_archive_sha256": "a" * 64}
     first = decide(facts, "12.9", **request)
     assert [step.id for step in first.steps] == ["cudnn.install"]
-    assert [warning.code for warning in first.warnings] == ["cudnn_unknown"]
+    assert [warning.code for warning in first.warnings] == ["not_in_catalog"]
     # Its version is not known before it is unpacked: the plan names the checksum.
     assert first.choice is not None and first.choice.versions == {"12.9": "sha256:" + "a" * 64}
     found = seen("6.0.21", "6.0.21", True)._replace(origin="sha256:" + "a" * 64)
@@ -284,8 +284,8 @@ def test_the_repository_is_added_where_no_toolkit_adds_it() -> None:
     [
         (host(T4), ["12.9", "13.0"], {}, "cudnn_one_cuda", ["12.9 and 13.0", "12 and 13", "cudnn_toolkits"]),
         (host(T4), ["13.0"], {"cudnn_version": "8.9.7"}, "cudnn_without_cuda", ["8.9.7", newest("13")]),
-        (host(T4), ["12.9"], {"cudnn_version": "8.9.6"}, "cudnn_unknown", ["four"]),
-        (host(T4), ["12.9"], {"cudnn_version": "7.6.5"}, "cudnn_unknown", ["cuDNN 7"]),
+        (host(T4), ["12.9"], {"cudnn_version": "8.9.6"}, "cudnn_version_wrong", ["four"]),
+        (host(T4), ["12.9"], {"cudnn_version": "7.6.5"}, "cudnn_without_packages", ["cuDNN 7"]),
         (
             packaged(host(T4), ours=False, libcudnn9_cuda_13="9.17.0.29-1"),
             ["12.9"],

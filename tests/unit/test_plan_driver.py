@@ -145,7 +145,7 @@ def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have
         ([P40], {"nvidia_driver_branch": "595"}, "branch_above_ceiling", "580"),
         ([P40], {"nvidia_driver_version": "595.91.07"}, "branch_above_ceiling", "580"),
         ([B200], {"nvidia_driver_branch": "550"}, "branch_below_minimum", "570"),
-        ([P40], {"nvidia_driver_branch": "123"}, "branch_unknown", "580"),
+        ([P40], {"nvidia_driver_branch": "123"}, "branch_below_minimum", "580"),
         ([P40], {"nvidia_driver_flavour": "open"}, "flavour_impossible", "P40"),
         ([B200], {"nvidia_driver_flavour": "proprietary"}, "flavour_impossible", "proprietary"),
         ([B200], {"nvidia_driver_source": "distro"}, "source_impossible", "535"),

@@ -1,7 +1,6 @@
 """A remedy that names a value of a variable is one that the planner accepts for this host."""
 
 import itertools
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,13 +10,13 @@ from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
-from plugins.plugin_utils.gpu_ready.plan.model import Choices, Decision, DriverChoice, Refusal
+from plugins.plugin_utils.gpu_ready.plan.model import Change, Choices, Decision, DriverChoice, Refusal
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, having
 
 OF_REQUEST = {
     "branch_above_ceiling", "branch_above_kernel", "branch_below_minimum", "branch_impossible", "branch_not_carried",
-    "branch_unknown", "flavour_impossible", "gpu_unknown", "kernel_modules_impossible", "kernel_unfit",
+    "flavour_impossible", "kernel_above_branch", "gpu_unknown", "kernel_modules_impossible", "kernel_unfit",
     "source_impossible",
 }  # fmt: skip
 """Refusals of what is requested of the driver: after a remedy there is none of them."""
@@ -57,8 +56,6 @@ REQUESTS: list[dict[str, Any]] = [
         "nvidia_driver_packages": ["a=625.1-1"],
     },
 ]  # fmt: skip
-VALUES = r"(nvidia_driver_\w+) to ((?!and\b)\w+(?:(?:, (?!and\b)| or )\w+)*)"
-ELSE = r"[,;] or (?:set|build|boot|take|enrol|choose).*"
 
 
 def plan(facts: Facts, given: dict[str, Any]) -> Decision[DriverChoice]:
@@ -69,12 +66,10 @@ def plan(facts: Facts, given: dict[str, Any]) -> Decision[DriverChoice]:
 
 def followed(refusal: Refusal, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the variables after the remedy, once for each combination of the values that it names."""
-    text = re.sub(ELSE, "", re.sub(r" for (?:Kepler|Maxwell, Pascal and Volta)", "", refusal.remedy))
-    clauses = {name: re.split(", | or ", values) for name, values in re.findall(VALUES, text)}
-    left_out = re.findall(r"nvidia_driver_\w+", (re.findall("leave (.*) out", text) or [""])[0])
-    for values in itertools.product(*clauses.values()):
-        kept = {name: value for name, value in given.items() if name not in left_out}
-        yield {**kept, **dict(zip(clauses, values, strict=True))}
+    change = refusal.change or Change({})
+    for values in itertools.product(*change.values.values()):
+        kept = {name: value for name, value in given.items() if name not in change.without}
+        yield {**kept, **dict(zip(change.values, values, strict=True))}
 
 
 @pytest.mark.parametrize(("devices", "distro", "changes"), HOSTS)
@@ -104,7 +99,7 @@ def remedy(facts: Facts, **given: Any) -> str:
 
 
 def test_the_branches_of_a_remedy_are_those_that_a_source_of_the_host_has() -> None:
-    text = remedy(bare(T4, distro="debian13"), nvidia_driver_branch="999")
+    text = remedy(bare(T4, distro="debian13"), nvidia_driver_branch="470")
     assert text.startswith("set nvidia_driver_branch to 550, 580, 590, 595, 610")
 
 
@@ -127,39 +122,53 @@ def test_where_nothing_fits_no_value_is_named() -> None:
         assert "set nvidia_driver_branch" not in refusal.remedy
 
 
-# ---- CUDA ------------------------------------------------------------------------------------------------------------
+# ---- all variables ---------------------------------------------------------------------------------------------------
 
-OF_TOOLKITS = {"cuda_above_driver", "cuda_drops_gpu", "cuda_unknown", "source_impossible"}
-TOOLKITS = [("V100", V100), ("T4", T4)]
+WIDE: list[dict[str, Any]] = [
+    {},
+    *REQUESTS,
+    {"nvidia_driver_source": "none"},
+    *({"cuda_toolkit_versions": versions} for versions in (["11.0"], ["12.9", "13.0"], ["13.0", "13.1"], ["10.2"], ["99.9"])),
+    {"cuda_toolkit_versions": ["13.4", "99.9"], "cuda_toolkit_source": "runfile"},
+    {"cuda_toolkit_versions": ["12.9.7"], "cuda_toolkit_source": "runfile", "cuda_toolkit_default": "12.9"},
+    {"cuda_toolkit_versions": ["13.0"], "nvidia_driver_branch": "570", "nvidia_driver_source": "runfile"},
+    *({"cudnn_version": version, "cudnn_source": source} for version in ("7.6.5", "8.9.6", "9.28.1", "99.1.0.7")
+      for source in ("archive", "package")),
+    {"cudnn_source": "package", "cuda_toolkit_versions": ["12.9", "13.0"]},
+    {"nvidia_container_runtime_mode": "native", "docker_engine_source": "docker_ce"},
+]  # fmt: skip
+ROUNDS = 4
 
 
-@pytest.mark.parametrize("distro", catalog.distros())
-@pytest.mark.parametrize("device", [device for _, device in TOOLKITS], ids=[name for name, _ in TOOLKITS])
-def test_no_remedy_for_a_toolkit_leads_to_another_refusal_of_toolkits(device: str, distro: str) -> None:
-    facts = bare(device, distro=distro)
-    for version, source, branch in itertools.product(
-        ("11.0", "12.9", "13.4", "99.9"), ("repo", "runfile"), ("", "580")
-    ):
-        given = {"cuda_toolkit_versions": [version], "cuda_toolkit_source": source, "nvidia_driver_branch": branch}
-        decided = compose.plan(facts, variables.parse_settings(given).settings)
-        if decided.choices.driver is None:
-            continue
-        for refusal in [one for one in decided.refusals if one.code in OF_TOOLKITS]:
-            lists = re.findall(
-                r"(?:use one of|choose from): ([\d., ]+)|cuda_toolkit_versions to ([\d.]+)", refusal.remedy
-            )
-            proposed: list[dict[str, Any]] = [
-                {**given, "cuda_toolkit_versions": [one]} for pair in lists for one in "".join(pair).split(", ")
-            ]
-            if "cuda_toolkit_source to runfile" in refusal.remedy:
-                proposed.append({**given, "cuda_toolkit_source": "runfile"})
-            branches = re.search(r"nvidia_driver_branch to (\d+(?:(?:, | or )\d+)*)", refusal.remedy)
-            proposed += [
-                {**given, "nvidia_driver_branch": one}
-                for one in re.split(", | or ", branches[1] if branches else "")
-                if one
-            ]
-            assert proposed or "none" in refusal.remedy
-            for changed in proposed:
-                after = compose.plan(facts, variables.parse_settings(changed).settings).refusals
-                assert not {one.code for one in after} & OF_TOOLKITS, (given, refusal, changed, after)
+@pytest.mark.parametrize(("devices", "distro", "changes"), HOSTS)
+def test_remedies_that_are_variables_end_in_a_plan_or_where_no_variable_helps(
+    devices: list[str], distro: str, changes: dict[str, Any]
+) -> None:
+    switches = changes.get("nvswitches", 0)
+    others = {name: value for name, value in changes.items() if name != "nvswitches"}
+    facts = bare(*devices, distro=distro, nvswitches=switches, **others)
+    for first in WIDE:
+        given, path = first, list[Refusal]()
+        for _ in range(ROUNDS + 1):
+            reading = variables.parse_settings(given)
+            assert not reading.refusals, (first, path, reading.refusals)
+            found = compose.plan(facts, reading.settings).refusals
+            codes = [one.code for one in found]
+            assert len(set(codes)) == len(codes), (first, path, codes)
+            changing = [one for one in found if one.change]
+            if not changing:
+                break
+            path.append(changing[0])
+            given = next(followed(changing[0], given))
+        else:
+            raise AssertionError(f"{first}: {path}")
+
+
+def test_the_text_of_a_remedy_says_its_change() -> None:
+    change = Change(
+        {"nvidia_driver_branch": ["580", "595"], "cuda_toolkit_versions": [["12.9"]]}, ["nvidia_driver_version"]
+    )
+    assert change.text == (
+        'set nvidia_driver_branch to 580 or 595 and cuda_toolkit_versions to ["12.9"], and leave nvidia_driver_version out'
+    )
+    assert Change({"nvidia_driver_replace_foreign": [True]}).text == "set nvidia_driver_replace_foreign to true"

@@ -56,7 +56,7 @@ def test_limits_are_the_published_branches_within_them() -> None:
         assert source["branches"] == source["precompiled"]["branches"] == expected
     source = {"branches": {580: {"packages": {}}, ">=595": {}}}
     expand.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
-    assert source == {"branches": {580: {"packages": {}}, 595: {}, 615: {}}}
+    assert source == {"branches": {580: {"packages": {}}, 595: {}, 615: {}}, "branches_from": "595"}
 
 
 def test_limits_of_toolkits_are_those_from_one_on() -> None:

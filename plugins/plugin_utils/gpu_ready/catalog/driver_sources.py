@@ -79,6 +79,15 @@ def branches(data: Distribution, source: str, kind: str = DKMS) -> list[int]:
     return sorted(int(branch) for branch in source_entry(data, source, kind).get("branches") or ())
 
 
+def carries(data: Distribution, source: str, kind: str, branch: int) -> bool:
+    """Return True if a source has a branch, or may have one that the catalog does not know, since its list goes on."""
+    entry = source_entry(data, source, kind)
+    if branch in branches(data, source, kind):
+        return True
+    first = entry.get("branches_from")
+    return first is not None and catalog.branch(branch) is None and branch >= int(first)
+
+
 def packages(
     data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str = DKMS, kernel: str = ""
 ) -> list[str]:
@@ -121,11 +130,12 @@ def companion_package(data: Distribution, source: str, what: str, branch: int) -
     return name.format(branch=branch) if name else None
 
 
-def branch_flavours(data: Distribution, source: str, kind: str, profile: str) -> set[Pair]:
+def branch_flavours(data: Distribution, source: str, kind: str, profile: str, named: int | None = None) -> set[Pair]:
+    """Return what a source has; ``named``: a branch to be had besides those of its list."""
     limit = data.get("max_branch")
     return {
         (branch, flavour)
-        for branch in branches(data, source, kind)
+        for branch in {*branches(data, source, kind), *([] if named is None else [named])}
         for flavour in FLAVOURS
         if (limit is None or branch <= limit) and has_flavour(data, source, branch, profile, flavour, kind)
     }
@@ -134,8 +144,7 @@ def branch_flavours(data: Distribution, source: str, kind: str, profile: str) ->
 def has_flavour(data: Distribution, source: str, branch: int, profile: str, flavour: str, kind: str) -> bool:
     """Return True if a source has a flavour of a branch; an installer has all that the branch has."""
     if source == RUNFILE:
-        known = catalog.branch(branch)
-        return known is not None and flavour in known.flavours
+        return flavour in catalog.branch_rules(branch).flavours
     return bool(packages(data, source, branch, profile, flavour, kind, "any"))
 
 

@@ -25,9 +25,11 @@ def with_lists(data: dict[str, Any], branches: dict[str, Any], toolkits: list[st
     """Return a distribution whose driver sources list each branch and toolkit, instead of limits such as ``>=580``."""
     for source in data["driver_sources"].values():
         if "toolkits" in source:
+            open_from(source, "toolkits_from", source["toolkits"])
             source["toolkits"] = [one for item in source["toolkits"] for one in toolkit_versions(item, toolkits)]
         for entry in (source, source.get("precompiled") or {}):
             listed = entry.get("branches")
+            open_from(entry, "branches_from", listed or [])
             if isinstance(listed, dict):
                 entry["branches"] = {
                     number: own for item, own in listed.items() for number in branch_numbers(item, branches)
@@ -35,6 +37,13 @@ def with_lists(data: dict[str, Any], branches: dict[str, Any], toolkits: list[st
             elif listed:
                 entry["branches"] = [number for item in listed for number in branch_numbers(item, branches)]
     return data
+
+
+def open_from(entry: dict[str, Any], key: str, listed: Iterable[Any]) -> None:
+    """Keep the limit of a list that has one without an end: such a list goes on with what the catalog does not know."""
+    limits = [str(item).rpartition(">=")[2] for item in listed if ">=" in str(item)]
+    if limits:
+        entry[key] = limits[0]
 
 
 def branch_numbers(item: int | str, branches: dict[str, Any]) -> list[int]:

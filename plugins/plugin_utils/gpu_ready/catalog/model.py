@@ -14,6 +14,8 @@ NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 """What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
 """The architecture (uname -m) whose repositories, installers and archives the catalog has."""
+NO_LIMIT = "9999"
+"""A compute capability above all."""
 Distribution = dict[str, Any]
 """The data of one distribution (catalog/distros)."""
 
@@ -134,6 +136,15 @@ def branch(number: int) -> Branch | None:
     return next((entry for entry in branches() if entry.number == int(number)), None)
 
 
+def branch_rules(number: int) -> Branch:
+    """Return a branch; one that the catalog does not have has the flavours of the known one before it."""
+    before = [entry for entry in branches() if entry.number <= int(number)] or branches()[:1]
+    known = before[-1]
+    if known.number == number:
+        return known
+    return Branch(number, "", "unknown", None, "", known.flavours)
+
+
 def has_ended(number: int) -> bool:
     """Return True if NVIDIA no longer maintained a branch in the month of the catalog: the same plan on every day."""
     known = branch(number)
@@ -148,14 +159,38 @@ def toolkits() -> list[Toolkit]:
     ]
 
 
+def toolkit_rules(version: str) -> Toolkit | None:
+    """Return a toolkit; an unknown one has the limits of the last known one of its major version, and None without.
+
+    What it compiles for besides is not known: a major version drops cards with its first release only.
+    """
+    known = toolkits()
+    exact = [one for one in known if one.version == version]
+    same = [one for one in known if versions.key(one.version)[:1] == versions.key(version)[:1]]
+    if exact or not same:
+        return exact[0] if exact else None
+    return same[-1]._replace(version=version, compute=(same[-1].compute[0], NO_LIMIT))
+
+
 def cuda_installers() -> list[CudaInstaller]:
+    return [
+        cuda_installer(release, entry)
+        for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0]))
+    ]
+
+
+def cuda_installer(release: str, entry: dict[str, str]) -> CudaInstaller:
+    """Return NVIDIA's installer of a release; ``entry``: the driver in its name and its checksum, where it has them."""
     data = catalog_data.CUDA_INSTALLER
-    found = []
-    for release, entry in sorted(catalog_data.CUDA_INSTALLERS.items(), key=lambda item: versions.key(item[0])):
-        words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
-        form = data["file" if entry.get("driver") else "file_without_driver"]
-        found.append(CudaInstaller(release, form.format(**words), entry.get("sha256", ""), data["md5"].format(**words)))
-    return found
+    words = {"root": data["root"], "release": release, "driver": entry.get("driver")}
+    form = data["file" if entry.get("driver") else "file_without_driver"]
+    return CudaInstaller(release, form.format(**words), entry.get("sha256", ""), data["md5"].format(**words))
+
+
+def later_cuda_installer(release: str) -> CudaInstaller | None:
+    """Return the installer of a release after all known ones, whose name has a pattern; None for an older one."""
+    newest = cuda_installers()[-1].release
+    return cuda_installer(release, {}) if versions.compare(release, newest) > 0 else None
 
 
 def cuda_installer_needs() -> list[str]:
@@ -184,12 +219,21 @@ def cudnns() -> list[Cudnn]:
 def cudnn_packages(major: str, kind: str) -> dict[str, Any] | None:
     """Return packages of a major version of cuDNN for a format ("deb", "rpm"), None where the catalog has none.
 
+    A major version after all known ones has the names of the last known one, with its own number.
+
     ``names`` and ``version`` are patterns, ``any`` is what every release of it matches (None: only exact ones are
     possible), and ``side_by_side`` says whether packages for two CUDA majors can be installed together.
     """
-    line = catalog_data.CUDNN_PACKAGES.get(int(major)) or {}
+    known = catalog_data.CUDNN_PACKAGES
+    line = known.get(min(int(major), max(known))) or {}
     entry = line.get(kind)
-    return entry and {"side_by_side": line["side_by_side"], "any": None, **entry}
+    if not entry:
+        return None
+    words = {"line": major, "cuda": "{cuda}", "version": "{version}"}
+    named = {key: value.format(**words) for key, value in entry.items() if key != "names"}
+    return {"side_by_side": line["side_by_side"], "any": None, **named} | {
+        "names": [name.format(**words) for name in entry["names"]]
+    }
 
 
 def distro(key: str) -> Distribution:

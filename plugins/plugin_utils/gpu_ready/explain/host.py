@@ -117,7 +117,8 @@ def explain(listing: str | None, ids: list[str], release: str, given: dict[str, 
     base = planned.facts.base
     if base.distro is None and not release.strip():
         planned = planned._replace(plan=plan_of_cards(planned))
-    return answer(base, planned.plan)
+    found = answer(base, planned.plan)
+    return dict(found, unverified=True, text="%s\n%s" % (UNVERIFIED, found["text"]))
 
 
 OTHER_VARIABLES = Path(__file__).resolve().parents[2] / "variables/names.json"
@@ -187,6 +188,13 @@ def answer(base: BaseFacts, decided: compose.Plan) -> dict[str, Any]:
         "todo": compose.todo_json(decided),
         "text": text(base, decided),
     }
+
+
+UNVERIFIED = (
+    "unverified: no host was asked. Its kernel, Secure Boot, packages and what runs on it are taken to be those of a "
+    "fresh system"
+)
+"""The first line about a host on paper."""
 
 
 def text(base: BaseFacts, decided: compose.Plan) -> str:

@@ -1,5 +1,6 @@
 """The records of a plan: what planners choose, the steps with their parameters, refusals and warnings."""
 
+import json
 from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -208,12 +209,49 @@ class Step(NamedTuple):
         return self.id.partition(".")[2]
 
 
+class Change(NamedTuple):
+    """Variables to set, each to one of some values, the best one first, and variables to leave out.
+
+    ``effect``: what a variable does whose name does not say it ("to have it replaced").
+    """
+
+    values: dict[str, list[object]]
+    without: list[str] = []
+    effect: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return it in words: set A to 1, 2 or 3 and B to 4, and leave C out."""
+        parts = ["%s to %s" % (name, alternatives_text(values)) for name, values in self.values.items()]
+        left_out = ", and leave %s out" % " and ".join(self.without) if self.without else ""
+        return "set %s%s%s" % (" and ".join(parts), left_out, self.effect and " " + self.effect)
+
+
+def alternatives_text(values: Sequence[object]) -> str:
+    """Return values as an operator writes them, the last one after an "or"."""
+    words = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
 class Refusal(NamedTuple):
-    """Why nothing may be done on this host, and what to do about it."""
+    """Why nothing may be done on this host, and what to do about it.
+
+    ``change``: the remedy as variables, where it is that: with them the planner refuses nothing, or something that no
+    variable helps. ``run``: the remedy as a command on the host. The text of ``remedy`` is made from either.
+    """
 
     code: Word
     message: str
     remedy: str
+    change: Change | None = None
+    run: str = ""
+
+
+def refuse(code: str, message: str, remedy: Change | str, *others: str, run: str = "") -> Refusal:
+    """Return a refusal whose remedy is a change of variables, a command, or words; ``others``: what else would do."""
+    change = remedy if isinstance(remedy, Change) else None
+    first = remedy.text if isinstance(remedy, Change) else remedy
+    return Refusal(code, message, ", or ".join([first, *others]), change, run)
 
 
 class Notice(NamedTuple):

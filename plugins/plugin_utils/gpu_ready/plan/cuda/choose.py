@@ -10,12 +10,24 @@ from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
 from ..driver import alternatives
-from ..model import Choices, CudaChoice, Decision, Notice, Refusal, RepositoryParams, Step, ToolkitChoice
+from ..driver.refusals import not_in_catalog
+from ..model import (
+    Change,
+    Choices,
+    CudaChoice,
+    Decision,
+    Notice,
+    Refusal,
+    RepositoryParams,
+    Step,
+    ToolkitChoice,
+    refuse,
+)
 from . import requests, steps
 from .requests import NONE, RUNFILE, ToolkitRequest
 
 REPOSITORY_SOURCE = "cuda_repo"
-NONE_FITS = "set cuda_toolkit_source to none: no toolkit fits here"
+NONE_FITS = Change({"cuda_toolkit_source": [NONE]})
 ALIAS = toolkit_names.ALIAS
 
 
@@ -47,7 +59,7 @@ def plan_cuda(facts: Facts, settings: Settings, choices: Choices) -> Decision[Cu
     requested = requests.requested_toolkits(settings)
     warnings: list[Notice] = []
     if requested:
-        refusals = [refusal for request in requested for refusal in _support_refusals(given, request)]
+        refusals = _support_refusals(given, requested)
         warnings = [notice for request in requested for notice in _unknown_notices(given, request)]
     else:
         requested = [ToolkitRequest(version) for version in _available_versions(given)[-1:]]
@@ -190,56 +202,65 @@ def _catalog_toolkit(version: str) -> catalog.Toolkit | None:
     return next((known for known in catalog.toolkits() if known.version == version), None)
 
 
-def _needs_no_catalog(given: ToolkitInput, request: ToolkitRequest) -> bool:
-    own = requests.own_installers(given.settings)[0]
-    return request.version in given.complete or (
-        given.source == RUNFILE and request.version in [toolkit_names.series(one) for one in own]
-    )
-
-
-def _support_refusals(given: ToolkitInput, request: ToolkitRequest) -> list[Refusal]:
-    """Refuse a toolkit that driver or GPUs do not support, with the newest one that they do."""
-    toolkit = _catalog_toolkit(request.version)
-    fitting = _available_versions(given)
-    if toolkit is None:
-        message = "cuda_toolkit_versions asks for CUDA %s, which the catalog of %s does not know"
-        remedy = "use one of: %s" % ", ".join(fitting) if fitting else NONE_FITS
-        refusal = Refusal("cuda_unknown", message % (request.version, catalog.DATE), remedy)
-        return [] if _needs_no_catalog(given, request) else [refusal]
-    most = "set cuda_toolkit_versions to %s, the newest that works here" % fitting[-1] if fitting else NONE_FITS
+def _support_refusals(given: ToolkitInput, requested: list[ToolkitRequest]) -> list[Refusal]:
+    """Refuse toolkits that driver or GPUs do not support, with the newest one that they do."""
+    cards = gpus_by_compute(given.facts)
+    limited = [(request, rules) for request in requested if (rules := catalog.toolkit_rules(request.version))]
+    dropped = [
+        (request, card) for request, rules in limited if (card := unsupported_gpu(cards, rules.compute)) is not None
+    ]
+    above = [(request, rules) for request, rules in limited if _needs_newer_driver(rules, given.driver)]
+    most = newest_toolkit(given, [request for request, _ in [*dropped, *above]])
     refusals = []
-    card = unsupported_gpu(gpus_by_compute(given.facts), toolkit.compute)
-    if card is not None:
-        message = "CUDA %s does not support %s" % (request.version, card)
-        refusals.append(Refusal("cuda_drops_gpu", message, most))
-    if _needs_newer_driver(toolkit, given.driver):
-        numbers = (request.version, toolkit.min_driver, given.driver)
-        message = "CUDA %s needs driver %s or newer, and this host gets %s" % numbers
-        newer = "" if card is not None else _newer_driver(given, toolkit.min_driver)
-        refusals.append(Refusal("cuda_above_driver", message, "%s, or %s" % (most, newer) if newer else most))
+    if dropped:
+        message = "; ".join("CUDA %s does not support %s" % (request.version, card) for request, card in dropped)
+        refusals.append(refuse("cuda_drops_gpu", message, most))
+    if above:
+        message = "; ".join(
+            "CUDA %s needs driver %s or newer, and this host gets %s"
+            % (request.version, rules.min_driver, given.driver)
+            for request, rules in above
+        )
+        newer = None if dropped else _newer_driver(given, max((one.min_driver for _, one in above), key=versions.key))
+        refusals.append(refuse("cuda_above_driver", message, most, *[newer.text] if newer else []))
     return refusals
 
 
-def _newer_driver(given: ToolkitInput, least: str) -> str:
-    """Return how this host gets a driver that a toolkit needs, "" if it cannot have one."""
+def newest_toolkit(given: ToolkitInput, requested: list[ToolkitRequest]) -> Change:
+    """Return the change of requests to the newest toolkit that works here, or to none."""
+    fitting = [one for one in _available_versions(given) if given.source != RUNFILE or _has_installer(given, one)]
+    if not fitting:
+        return NONE_FITS
+    left = {request.version for request in requested}
+    listed = [one for one in given.settings.cuda_toolkit_versions if toolkit_names.series(one) not in left]
+    default = ["cuda_toolkit_default"] if requests.requested_default(given.settings) in left else []
+    return Change({"cuda_toolkit_versions": [[*(one for one in listed if one != fitting[-1]), fitting[-1]]]}, default)
+
+
+def _has_installer(given: ToolkitInput, version: str) -> bool:
+    return requests.find_installer(ToolkitRequest(version), given.settings) is not None
+
+
+def _newer_driver(given: ToolkitInput, least: str) -> Change | None:
+    """Return how this host gets a driver that a toolkit needs, None if it cannot have one."""
     facts, settings = given.facts, given.settings
     if facts.base.distro is None or settings.nvidia_driver_source == NONE:
-        return ""
+        return None
     situation = alternatives.Situation(facts, settings, catalog.distro(facts.base.distro))
     low = max(versions.branch(least), versions.branch(given.driver or "0") + 1)
     found = [one for one in alternatives.fitting_values(situation, alternatives.BRANCH) if int(one) >= low]
     if not found:
-        return ""
-    left_out = alternatives.dropped(settings, [alternatives.BRANCH])
-    return alternatives.format_changes({alternatives.BRANCH: found}, left_out)
+        return None
+    return Change({alternatives.BRANCH: [*found]}, alternatives.dropped(settings, [alternatives.BRANCH]))
 
 
 def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> list[Notice]:
     if _catalog_toolkit(request.version) is not None:
         return []
-    message = "the catalog of %s does not know CUDA %s: whether driver and GPUs support it is not checked"
-    remedy = "see NVIDIA's release notes of that toolkit"
-    return [Notice("cuda_unknown", message % (catalog.DATE, request.version), remedy)]
+    rules = catalog.toolkit_rules(request.version)
+    limits = "driver and GPUs are checked as for CUDA %s" % request.version.split(".")[0]
+    unchecked = "whether driver and GPUs support it is not checked"
+    return [not_in_catalog("CUDA %s" % request.version, limits if rules else unchecked)]
 
 
 def _unverified(facts: Facts, todo: list[ToolkitRequest]) -> list[Notice]:
@@ -296,7 +317,7 @@ def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> list[Refus
             return [Refusal("cuda_foreign", message, remedy)]
         message = "%s; it was installed from %s, not from %s" % (steps.difference(request, installed), kind, kinds[own])
         other = RUNFILE if installed.origin == toolkit_names.RUNFILE else requests.REPO
-        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to %s, or %s" % (other, remove_first))]
+        return [refuse("cuda_other_source", message, source_change(other), remove_first)]
     aliases = [one for one in facts.cuda.toolkits if (one.version, one.origin) == (version, ALIAS)]
     if aliases:
         return [_alias_refusal(aliases[0], "move it away, or take %s out of cuda_toolkit_versions" % request.text)]
@@ -306,47 +327,63 @@ def _origin_refusals(given: ToolkitInput, request: ToolkitRequest) -> list[Refus
             version,
             ", ".join(parts[:3]),
         )
-        return [Refusal("cuda_other_source", message, "set cuda_toolkit_source to repo, or %s" % remove_first)]
+        return [refuse("cuda_other_source", message, source_change(requests.REPO), remove_first)]
     incomplete = [one.path for one in facts.cuda.toolkits if one.version == version and one.cut_off]
     if incomplete and given.source != RUNFILE:
         message = "NVIDIA's installer was interrupted in %s, and packages would overwrite its files" % incomplete[0]
-        return [
-            Refusal(
-                "cuda_other_source", message, "set cuda_toolkit_source to runfile to finish it, or %s" % remove_first
-            )
-        ]
+        return [refuse("cuda_other_source", message, source_change(RUNFILE), remove_first)]
     return []
 
 
 def _source_refusals(given: ToolkitInput, todo: list[ToolkitRequest]) -> list[Refusal]:
     if given.source == RUNFILE:
         missing = [request for request in todo if requests.find_installer(request, given.settings) is None]
-        return [_no_installer(request) for request in missing]
+        return [_no_installer(given, missing)] if missing else []
     offered = _offered_versions(given)
-    absent = [request.version for request in todo if offered is not None and request.version not in offered]
+    absent = [request.version for request in todo if offered is not None and not _is_offered(given, request, offered)]
     if not absent:
         return []
-    fitting = _available_versions(given)
     installers = [requests.find_installer(request, given.settings) for request in todo]
-    remedies = ["choose from: %s" % ", ".join(fitting)] if fitting else []
-    remedies += ["set cuda_toolkit_source to runfile"] if None not in installers else []
+    fitting = _available_versions(given)
+    of_here = [newest_toolkit(given, [one for one in todo if one.version in absent])] if fitting else []
+    changes = of_here + ([source_change(RUNFILE)] if None not in installers else []) or [NONE_FITS]
     return [
-        Refusal(
-            "source_impossible",
-            "NVIDIA's repository for %s has no CUDA %s" % (given.facts.base.distro, ", ".join(absent)),
-            "; or ".join([*remedies, "install it yourself and set cuda_toolkit_source to none"]),
+        refuse(
+            "cuda_not_offered",
+            "NVIDIA's repository for %s has no CUDA %s%s"
+            % (
+                given.facts.base.distro,
+                ", ".join(absent),
+                "; it has %s" % ", ".join(fitting) if fitting else "",
+            ),
+            changes[0],
+            *[one.text for one in changes[1:]],
+            "install it yourself and set cuda_toolkit_source to none",
         )
     ]
 
 
-def _no_installer(request: ToolkitRequest) -> Refusal:
-    known = [one.release for one in catalog.cuda_installers()]
-    releases = [release for release in known if toolkit_names.series(release) == request.version]
-    return Refusal(
-        "source_impossible",
-        "the catalog of %s knows no installer of CUDA %s" % (catalog.DATE, request.text),
-        '%sor set cuda_toolkit_runfiles: {"%s": URL or path}'
-        % ("ask for one of %s, " % ", ".join(releases) if releases else "ask for another version, ", request.text),
+def _is_offered(given: ToolkitInput, request: ToolkitRequest, offered: list[str]) -> bool:
+    """Return True if the repository has a toolkit, or may have one that the catalog does not know."""
+    first = (_repository_entry(given.facts) or {}).get("toolkits_from")
+    later = first and _catalog_toolkit(request.version) is None and versions.compare(request.version, first) >= 0
+    return request.version in offered or bool(later)
+
+
+def source_change(source: str) -> Change:
+    return Change({"cuda_toolkit_source": [source]})
+
+
+def _no_installer(given: ToolkitInput, missing: list[ToolkitRequest]) -> Refusal:
+    series = {request.version for request in missing}
+    releases = [one.release for one in catalog.cuda_installers() if toolkit_names.series(one.release) in series]
+    asked = [request.text for request in missing]
+    return refuse(
+        "cuda_not_offered",
+        "the catalog of %s knows no installer of CUDA %s%s"
+        % (catalog.DATE, ", ".join(asked), " (it has %s)" % ", ".join(releases) if releases else ""),
+        newest_toolkit(given, missing),
+        'set cuda_toolkit_runfiles: {"%s": URL or path}' % asked[0],
     )
 
 
@@ -397,6 +434,7 @@ def _default_refusals(given: ToolkitInput, default: str, chosen: list[str]) -> l
     if given.facts.cuda.default.kind == "directory":
         message = "%s is a directory, not a link, so it cannot point to CUDA %s" % (toolkit_names.LINK, default)
         paths = (toolkit_names.LINK, toolkit_names.LINK)
-        remedy = "move it away (mv %s %s-old), or set cuda_toolkit_source to none" % paths
-        refusals.append(Refusal("cuda_link_is_directory", message, remedy))
+        command = "mv %s %s-old" % paths
+        remedy = "move it away (%s), or set cuda_toolkit_source to none" % command
+        refusals.append(refuse("cuda_link_is_directory", message, remedy, run=command))
     return refusals

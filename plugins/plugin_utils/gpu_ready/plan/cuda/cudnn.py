@@ -7,7 +7,7 @@ from .....module_utils.gpu_ready.facts.model import CudnnFacts, Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.model import RemovePackagesParams
-from ..model import Choices, CudnnChoice, Decision, Notice, Refusal, Step
+from ..model import Change, Choices, CudnnChoice, Decision, Notice, Refusal, Step, refuse
 from ..repository import mirrored
 from . import cudnn_fit, cudnn_packages
 from .cudnn_fit import CudnnTarget, Finding
@@ -45,7 +45,9 @@ def contradictions(settings: Settings) -> list[Refusal]:
         return []
     if settings.cudnn_source == "package":
         message = "cudnn_archive is %s, but cudnn_source is package" % given
-        return [Refusal("cudnn_contradiction", message, "set cudnn_source to archive, or leave cudnn_archive empty")]
+        return [
+            refuse("cudnn_contradiction", message, Change({"cudnn_source": ["archive"]}), "leave cudnn_archive empty")
+        ]
     named = _parse_archive_name(given)
     refusals = []
     if "://" in given and not settings.cudnn_archive_sha256:
@@ -124,12 +126,9 @@ def _own_archive(
         if not names.supports_toolkit(named.cuda, target.version):
             fitting = [one.version for one in targets if names.supports_toolkit(named.cuda, one.version)]
             message = "cudnn_archive %s is made for CUDA %s, and CUDA %s would get it"
-            remedy = (
-                'set cudnn_toolkits to ["%s"]' % '", "'.join(fitting)
-                if fitting
-                else "give the archive for CUDA %s" % target.major
-            )
-            refusal = Refusal("cudnn_archive_cuda", message % (own, named.cuda, target.version), remedy)
+            own_cuda = "give the archive for CUDA %s" % target.major
+            remedy = Change({"cudnn_toolkits": [fitting]}) if fitting else own_cuda
+            refusal = refuse("cudnn_archive_cuda", message % (own, named.cuda, target.version), remedy)
             return None, cudnn_fit.notices_unless_named(target, [refusal])
     entry = cudnn_fit.find_release(version) if version else None
     if entry is not None:

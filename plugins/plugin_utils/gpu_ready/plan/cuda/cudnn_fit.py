@@ -7,7 +7,8 @@ from .....module_utils.gpu_ready.cuda.cudnn import model as names
 from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
-from ..model import Choices, Notice, Refusal
+from ..driver.refusals import not_in_catalog
+from ..model import Change, Choices, Notice, Refusal, refuse
 from . import choose as cuda
 
 Finding = Refusal | Notice
@@ -79,8 +80,9 @@ def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
         return Pick(None, [Notice("cudnn_none_fits", message, remedy)] if target.named else [])
     if len(requested.split(".")) not in (3, 4):
         message = "cudnn_version %s is no version of cuDNN" % requested
-        remedy = "write three or four numbers, such as %s" % (newest or "9.10.2")
-        return Pick(None, [Refusal("cudnn_unknown", message, remedy)])
+        also = "write three or four numbers"
+        change: Change | str = Change({"cudnn_version": [newest]}) if newest else also
+        return Pick(None, [refuse("cudnn_version_wrong", message, change, *[also] if newest else [])])
     entry = find_release(requested)
     if entry is None:
         return Pick(requested, [unknown_release(requested)], True)
@@ -95,24 +97,18 @@ def find_release(version: str) -> catalog.Cudnn | None:
 
 
 def unknown_release(version: str) -> Notice:
-    message = "the catalog of %s does not know cuDNN %s: whether it supports these GPUs is not checked"
-    remedy = "the installation fails where its source does not have that release"
-    return Notice("cudnn_unknown", message % (catalog.DATE, version), remedy)
+    return not_in_catalog("cuDNN %s" % version, "whether it supports these GPUs is not checked")
 
 
 def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit: str) -> list[Refusal]:
     newest = newest_for(facts, toolkit)
-    remedy = (
-        "set cudnn_version to %s, the newest that works for CUDA %s here" % (newest, toolkit)
-        if newest
-        else "set cudnn_source to none"
-    )
+    remedy = Change({"cudnn_version": [newest]} if newest else {"cudnn_source": ["none"]})
     if toolkit.split(".")[0] not in entry.cuda:
         message = "cuDNN %s is not made for CUDA %s (it is for %s)" % (requested, toolkit, " and ".join(entry.cuda))
-        return [Refusal("cudnn_without_cuda", message, remedy)]
+        return [refuse("cudnn_without_cuda", message, remedy)]
     card = cuda.unsupported_gpu(cuda.gpus_by_compute(facts), entry.compute)
     if card is not None:
-        return [Refusal("cudnn_drops_gpu", "cuDNN %s does not support %s" % (requested, card), remedy)]
+        return [refuse("cudnn_drops_gpu", "cuDNN %s does not support %s" % (requested, card), remedy)]
     return []
 
 

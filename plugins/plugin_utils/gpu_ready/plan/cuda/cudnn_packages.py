@@ -9,6 +9,7 @@ from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
 from ..model import (
+    Change,
     Choices,
     CudnnChoice,
     Decision,
@@ -18,6 +19,7 @@ from ..model import (
     RepositoryParams,
     RepositoryRequest,
     Step,
+    refuse,
 )
 from . import choose as cuda
 from . import cudnn_fit
@@ -25,6 +27,7 @@ from .cudnn_fit import CudnnTarget, Finding
 from .model import CudnnOfToolkit, CudnnPackageParams, CudnnRemovalParams
 
 REPOSITORY_SOURCE = "cuda_repo"
+ARCHIVE = Change({"cudnn_source": ["archive"]})
 
 
 class PackageGroup(NamedTuple):
@@ -103,10 +106,10 @@ def _package_group(facts: Facts, target: CudnnTarget, version: str, exact: bool)
     data = catalog.cudnn_packages(line, _package_kind(facts))
     if data is None:
         message = "the catalog of %s knows no packages of cuDNN %s" % (catalog.DATE, line)
-        return Refusal("cudnn_unknown", message, "set cudnn_source to archive, or cudnn_version to 8 or 9 of it")
+        return refuse("cudnn_without_packages", message, ARCHIVE, "cudnn_version to a later one")
     if len(version.split(".")) == 3 and "{cuda}" in data["version"]:
         message = "cudnn_version %s does not identify a package: its version has four numbers" % version
-        return Refusal("cudnn_unknown", message, "write all four, such as 8.9.7.29")
+        return refuse("cudnn_version_wrong", message, "write all four, such as 8.9.7.29")
     exact = exact or data["any"] is None
     pattern = data["version"] if exact else data["any"]
     pattern = pattern.format(version=version, cuda=target.major)
@@ -132,10 +135,11 @@ def _one_cuda_refusals(groups: list[PackageGroup], group_of: dict[str, PackageGr
             toolkits = [toolkit for toolkit, group in group_of.items() if group.line == line]
             message = "packages of cuDNN %s support one CUDA major at a time, and the toolkits %s are of CUDA %s"
             refusals.append(
-                Refusal(
+                refuse(
                     "cudnn_one_cuda",
                     message % (line, " and ".join(toolkits), " and ".join(majors)),
-                    "name the toolkits of one of them in cudnn_toolkits, or set cudnn_source to archive",
+                    ARCHIVE,
+                    "name the toolkits of one of them in cudnn_toolkits",
                 )
             )
     return refusals
@@ -160,7 +164,7 @@ def _foreign_refusals(facts: Facts, groups: list[PackageGroup]) -> list[Refusal]
         ", ".join(foreign),
         "is" if len(foreign) == 1 else "are",
     )
-    return [Refusal("cudnn_foreign", message, "remove them yourself and run again, or set cudnn_source to archive")]
+    return [refuse("cudnn_foreign", message, ARCHIVE, "remove them yourself and run again")]
 
 
 # --- the steps ---------------------------------------------------------------------------------------------------
@@ -232,7 +236,7 @@ def _repository(facts: Facts, settings: Settings, choices: Choices) -> tuple[Rep
     entry = catalog.distro(key)["driver_sources"].get(REPOSITORY_SOURCE) if key else None
     if entry is None:
         message = "NVIDIA has no repository for %s, so there are no packages of cuDNN" % (key or "this distribution")
-        return None, [Refusal("source_impossible", message, "set cudnn_source to archive")]
+        return None, [refuse("cudnn_without_packages", message, ARCHIVE)]
     behind = choices.driver is not None and choices.driver.source == "distro"
     return repository.parameters(entry["repository"], settings, behind), []
 

@@ -116,6 +116,8 @@ def find_installer(request: ToolkitRequest, settings: Settings) -> Installer | N
         release = names.release_of_file(files[key].file) or (key if key != request.version else "")
         return Installer(release, files[key].file, files[key].sha256, "")
     known = [one for one in catalog.cuda_installers() if names.is_release(one.release, request.text)]
+    later = catalog.later_cuda_installer(request.release) if request.release and not known else None
+    known += [later] if later else []
     if not known:
         return None
     mirror = settings.gpu_ready_mirror

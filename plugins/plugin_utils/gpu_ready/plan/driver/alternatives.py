@@ -13,6 +13,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
+from ..model import Change
 from . import candidates
 from .adopt import adopt_driver
 
@@ -32,22 +33,25 @@ class Situation(NamedTuple):
     data: Distribution
 
 
-def remedy(situation: Situation, *order: str) -> str:
-    """Return which variables to set to what; ``order``: the variables that are at fault, first the one to change."""
+def remedy(situation: Situation, *order: str) -> Change | str:
+    """Return which variables to set to what; ``order``: the variables that are at fault, first the one to change.
+
+    Words where no value of a variable gives the host a driver.
+    """
     rest = [name for name in (BRANCH, SOURCE, FLAVOUR, MODULES) if name not in order]
     for name in [*order, *rest]:
         values = fitting_values(situation, name)
         if values:
-            return format_changes({name: values}, dropped(situation.settings, [name]))
+            return Change({name: [*values]}, dropped(situation.settings, [name]))
     for source in possible_values(situation, SOURCE):
         changed = situation._replace(settings=with_values(situation.settings, {SOURCE: source}))
         branches = fitting_values(changed, BRANCH)
         if branches:
-            chosen = {SOURCE: [source], BRANCH: branches}
-            return format_changes(chosen, dropped(situation.settings, [SOURCE, BRANCH]))
+            chosen: dict[str, list[object]] = {SOURCE: [source], BRANCH: [*branches]}
+            return Change(chosen, dropped(situation.settings, [SOURCE, BRANCH]))
     given = [name for name in (SOURCE, BRANCH, FLAVOUR, MODULES) if getattr(situation.settings, name) not in ("", AUTO)]
     if is_accepted(situation, dict.fromkeys([*given, BRANCH], AUTO)):
-        return format_changes({name: [AUTO] for name in given}, dropped(situation.settings, [SOURCE, BRANCH]))
+        return Change({name: [AUTO] for name in given}, dropped(situation.settings, [SOURCE, BRANCH]))
     return NO_DRIVER
 
 
@@ -84,15 +88,3 @@ def dropped(settings: Settings, changed: Sequence[str]) -> list[str]:
     version, packages, file = EXACT
     names = [packages] + ([version, file] if BRANCH in changed else []) + ([file] if SOURCE in changed else [])
     return [name for name in EXACT if name in names and getattr(settings, name)]
-
-
-def format_changes(values: dict[str, list[str]], without: Sequence[str]) -> str:
-    """Return changes of variables in words: set A to 1, 2 or 3 and B to 4, and leave C out."""
-    parts = ["%s to %s" % (name, " or ".join(filter(None, split_last(listed)))) for name, listed in values.items()]
-    left_out = ", and leave %s out" % " and ".join(without) if without else ""
-    return "set %s%s" % (" and ".join(parts), left_out)
-
-
-def split_last(values: Sequence[str]) -> tuple[str, str | None]:
-    """Return the values but the last one as a list, and the last one; None where there is only one."""
-    return (", ".join(values[:-1]), values[-1]) if len(values) > 1 else (values[0], None)

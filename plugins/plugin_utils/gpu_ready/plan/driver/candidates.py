@@ -29,6 +29,7 @@ class DriverRequest(NamedTuple):
     modules: str | None = None
     replace: bool = False
     packages: dict[str, str] = {}
+    own_file: bool = False
 
 
 class Candidate(NamedTuple):
@@ -55,6 +56,7 @@ def parse_request(settings: Settings) -> DriverRequest:
         _given(settings.nvidia_driver_kernel_modules),
         settings.nvidia_driver_replace_foreign,
         dict(text.split("=", 1) for text in settings.nvidia_driver_packages),
+        runfile is not None,
     )
 
 
@@ -88,10 +90,13 @@ def pairs_of_gpu(device: str) -> frozenset[Pair]:
 
 
 def requested_pairs(device: str, request: DriverRequest) -> frozenset[Pair]:
-    """Like :func:`pairs_of_gpu`, but accepts a requested branch for a device that the catalog does not list."""
-    if catalog.gpu(device) is None and request.branch is not None:
-        known = catalog.branch(request.branch)
-        made = known.flavours if known is not None else (OPEN,)
+    """Like :func:`pairs_of_gpu`, but accepts a requested branch, or a device, that the catalog does not list."""
+    known = catalog.gpu(device)
+    if request.branch is not None and (known is None or catalog.branch(request.branch) is None):
+        made = catalog.branch_rules(request.branch).flavours
+        if known is not None:
+            fitting = [flavour for flavour in made if is_within(known, request.branch, flavour)]
+            return pairs_of_gpu(device) | {(request.branch, flavour) for flavour in fitting}
         if catalog.is_older_than_turing(device):
             made = tuple(flavour for flavour in made if flavour == PROPRIETARY)
         flavours = (request.flavour,) if request.flavour else (OPEN,) if OPEN in made else made
@@ -159,7 +164,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], 
                 request.version and is_versioned_by_kernel(data, source, kind)
             ):
                 continue
-            pairs = requested & driver_sources.branch_flavours(data, source, kind, request.profile)
+            pairs = requested & source_pairs(data, source, kind, request)
             pairs = with_fabricmanager(facts, data, source, pairs_for_kernel(facts, data, source, kind, pairs))
             if not pairs:
                 continue
@@ -210,14 +215,20 @@ def recorded_candidate(request: DriverRequest, data: Distribution) -> Candidate 
     return Candidate(source, kind, branch, flavour) if known else None
 
 
-def has_flavour(branch: int, flavour: str) -> bool:
-    """Return True if a branch has a flavour of the kernel module.
+def source_pairs(data: Distribution, source: str, kind: str, request: DriverRequest) -> set[Pair]:
+    """Return what a source has, and the requested branch where it may have it although no list does.
 
-    Unknown newer branches have those of the last known one.
+    The operator's own installer is a source of every branch. NVIDIA's has an address only with a version.
     """
-    last = catalog.branches()[-1]
-    known = catalog.branch(branch) or (last if branch > last.number else None)
-    return known is None or flavour in known.flavours
+    named = request.branch
+    if named is not None and not (source == RUNFILE and request.own_file):
+        addressed = source != RUNFILE or bool(request.version)
+        named = named if addressed and driver_sources.carries(data, source, kind, named) else None
+    return driver_sources.branch_flavours(data, source, kind, request.profile, named)
+
+
+def has_flavour(branch: int, flavour: str) -> bool:
+    return flavour in catalog.branch_rules(branch).flavours
 
 
 def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> bool:
@@ -230,9 +241,13 @@ def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> 
         if catalog.is_older_than_turing(gpu.device):
             return request.branch is not None and flavour == PROPRIETARY
         return request.branch is not None or (branch >= catalog.NEWEST_BRANCH and flavour == OPEN)
-    above = known.first_branch is None or branch >= known.first_branch
-    below = known.last_branch is None or branch <= known.last_branch
-    return above and below and flavour in known.flavours
+    return is_within(known, branch, flavour)
+
+
+def is_within(gpu: catalog.Gpu, branch: int, flavour: str) -> bool:
+    above = gpu.first_branch is None or branch >= gpu.first_branch
+    below = gpu.last_branch is None or branch <= gpu.last_branch
+    return above and below and flavour in gpu.flavours
 
 
 def matching_pairs(possible: set[Pair], request: DriverRequest) -> set[Pair]:

@@ -75,6 +75,8 @@ def complete(
     warnings += driver_refusals.kernel_update_warnings(facts, driver, driver_steps.kernel_series(facts))
     if any(step.action == "install" for step in steps):
         warnings += driver_refusals.unverified_warnings(driver, facts.base.served_gpus, data)
+    if not driver.satisfied:
+        warnings += driver_refusals.not_in_catalog_warnings(driver, data)
     return Decision(driver, steps, [], warnings)
 
 

@@ -8,7 +8,7 @@ from ...catalog.driver_sources import PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from .. import repository
-from ..model import DriverChoice, Refusal, RepositoryRequest
+from ..model import Change, DriverChoice, Refusal, RepositoryRequest, refuse
 from . import alternatives, candidates
 from .alternatives import Situation
 from .candidates import Candidate
@@ -37,6 +37,9 @@ SIGNATURES_REQUIRED = {
     ),
 }
 """What says that the kernel loads signed modules only, and how that can end: by ``SecureBootFacts.by``."""
+
+
+REPLACE = Change({"nvidia_driver_replace_foreign": [True]}, effect="to have it replaced")
 
 
 def install_refusals(
@@ -106,18 +109,19 @@ def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Re
         )
     origin = origins.get(state.origin or "", named)
     if version and state.userspace not in ([], [version]):
-        return Refusal(
+        return refuse(
             "foreign_driver",
             "the driver of this host, from %s, is inconsistent: its kernel module is %s, its libraries are %s"
             % (origin, version, " and ".join(state.userspace)),
-            "complete it with the program that installed it, or set nvidia_driver_replace_foreign to true to have it "
-            "replaced by the driver of %s" % driver_packages.publisher_name(driver.source),
+            REPLACE,
+            "complete it with the program that installed it",
         )
-    return Refusal(
+    return refuse(
         "foreign_driver",
         "the driver%s of this host is from %s%s, and two drivers of different origin break each other; requested "
         "is %s" % (" " + version if version else "", origin, without_manager, driver.source),
-        "set nvidia_driver_replace_foreign to true to have it replaced, or nvidia_driver_source to none to keep it",
+        REPLACE,
+        "nvidia_driver_source to none to keep it",
     )
 
 
@@ -133,8 +137,8 @@ def vgpu_guest(gpu: GpuFacts) -> Refusal:
     )
 
 
-def signed_modules(situation: Situation) -> str:
-    """Return how to get modules that the distribution has signed, "" if the host cannot have them."""
+def signed_modules(situation: Situation) -> Change | None:
+    """Return how to get modules that the distribution has signed, None if the host cannot have them."""
     facts, data = situation.facts, situation.data
     for source in driver_sources.source_names(data):
         for kinds in ({}, {alternatives.MODULES: alternatives.AUTO}):
@@ -143,15 +147,15 @@ def signed_modules(situation: Situation) -> str:
             found = candidates.find_candidates(facts, request, facts.base.served_gpus, data)
             if found and candidates.is_trusted(facts, data, found[0]):
                 left_out = alternatives.dropped(situation.settings, list(values))
-                chosen = {name: [value] for name, value in values.items()}
-                return alternatives.format_changes(chosen, left_out)
-    return ""
+                chosen: dict[str, list[object]] = {name: [value] for name, value in values.items()}
+                return Change(chosen, left_out)
+    return None
 
 
 def secure_boot_unsigned(situation: Situation, candidate: Candidate) -> Refusal:
     boot, data = situation.facts.base.secure_boot, situation.data
     signed = signed_modules(situation)
-    instead = "%s, for modules that are signed; or " % signed if signed else ""
+    instead = "%s, for modules that are signed; or " % signed.text if signed else ""
     state, off = SIGNATURES_REQUIRED.get(boot.by, SIGNATURES_REQUIRED["unknown"])
     if candidate.kind == PRECOMPILED:
         signer = (
@@ -162,6 +166,7 @@ def secure_boot_unsigned(situation: Situation, candidate: Candidate) -> Refusal:
             "%s, and the modules of %s are signed with a key of %s that gpu-ready cannot find enrolled: the kernel "
             "would reject them" % (state, candidate.source, signer),
             "%schoose modules that DKMS signs with an enrolled key of yours; or %s" % (instead, off),
+            signed,
         )
     key = boot.key
     cause = "its key %s is not enrolled" % key if key else "there is no key to sign it with yet"
@@ -173,6 +178,8 @@ def secure_boot_unsigned(situation: Situation, candidate: Candidate) -> Refusal:
         "secure_boot_unsigned",
         "%s, the module is built on this host, and %s: the kernel would reject it" % (state, cause),
         "%s%s, confirm at the console during a reboot, and run this again; or %s" % (instead, enrol, off),
+        signed,
+        "mokutil --import %s" % boot.certificate if key else "",
     )
 
 

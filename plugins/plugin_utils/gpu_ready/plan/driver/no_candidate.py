@@ -6,7 +6,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import FLAVOURS, Pair
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
-from ..model import Refusal
+from ..model import Change, Refusal, refuse
 from . import alternatives
 from .alternatives import Situation
 from .candidates import (
@@ -20,6 +20,7 @@ from .candidates import (
     pairs_of_gpu,
     recorded_candidate,
     requested_pairs,
+    source_pairs,
 )
 from .refusals import gpu_label, kernel_unfit, supported_drivers
 
@@ -28,7 +29,7 @@ LAST_BRANCHES = {"470": "Kepler", "580": "Maxwell, Pascal and Volta"}
 
 def unknown_old_gpu(gpu: GpuFacts, situation: Situation) -> Refusal:
     """Refuse a GPU that the catalog does not have and that is not newer: no branch is known to drive it."""
-    return Refusal(
+    return refuse(
         "gpu_unknown",
         "%s is not in the catalog of %s, and its number is that of a chip before Turing: its last branch is not known"
         % (gpu_label(gpu), catalog.DATE),
@@ -37,7 +38,10 @@ def unknown_old_gpu(gpu: GpuFacts, situation: Situation) -> Refusal:
 
 
 def legacy_branches(situation: Situation) -> str:
-    """Return which branch to request for which chips, with the variables that would exclude it; "" for none."""
+    """Return which branch to request for which chips, with the variables that would exclude it; "" for none.
+
+    Only who knows the chip can choose: these are words, no change.
+    """
     auto = {
         name: [alternatives.AUTO]
         for name in (alternatives.FLAVOUR, alternatives.MODULES, alternatives.SOURCE)
@@ -49,7 +53,8 @@ def legacy_branches(situation: Situation) -> str:
         known = ["%s for %s" % (branch, LAST_BRANCHES[branch]) for branch in fitting if branch in LAST_BRANCHES]
         if known:
             left_out = alternatives.dropped(situation.settings, [*changed, alternatives.BRANCH])
-            return alternatives.format_changes({**changed, alternatives.BRANCH: known}, left_out)
+            others: dict[str, list[object]] = {name: [*values] for name, values in changed.items()}
+            return Change({**others, alternatives.BRANCH: [*known]}, left_out).text
     return ""
 
 
@@ -60,7 +65,7 @@ def no_common_driver(gpus: list[GpuFacts], request: DriverRequest, situation: Si
         return unknown_old_gpu(undriven[0], situation)
     if undriven:
         gpu = undriven[0]
-        return Refusal(
+        return refuse(
             "gpu_too_old",
             "%s takes %s: no driver branch of the catalog drives it" % (gpu_label(gpu), supported_drivers(gpu.device)),
             "take the card out, or set nvidia_driver_source to none and look after its driver yourself",
@@ -74,7 +79,7 @@ def no_common_driver(gpus: list[GpuFacts], request: DriverRequest, situation: Si
             if not pairs_of_gpu(first.device) & pairs_of_gpu(second.device):
                 kinds = {first.device: first, second.device: second}
     limits = " and ".join("%s takes %s" % (gpu_label(gpu), supported_drivers(gpu.device)) for gpu in kinds.values())
-    return Refusal(
+    return refuse(
         "no_driver_for_mixed_gpus",
         "one host runs one driver, but " + limits,
         "move one kind of card to another host, or bind it to vfio-pci",
@@ -109,28 +114,19 @@ def branch_refusals(
 ) -> list[Refusal]:
     if request.branch is None or request.branch in {branch for branch, _ in possible}:
         return []
-    numbers = [branch.number for branch in catalog.branches()]
     variable = "nvidia_driver_branch %d" % request.branch
     remedy = alternatives.remedy(situation, alternatives.BRANCH)
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.last_branch is not None and request.branch > known.last_branch:
             message = "%s: %s is supported up to branch %d" % (variable, gpu_label(gpu), known.last_branch)
-            return [Refusal("branch_above_ceiling", message, remedy)]
-    if request.branch not in numbers:
-        return [
-            Refusal(
-                "branch_unknown",
-                "%s is no driver branch of the catalog of %s" % (variable, catalog.DATE),
-                remedy,
-            )
-        ]
+            return [refuse("branch_above_ceiling", message, remedy)]
     for gpu in gpus:
         known = catalog.gpu(gpu.device)
         if known and known.first_branch is not None and request.branch < known.first_branch:
             message = "%s: %s is supported from branch %d on" % (variable, gpu_label(gpu), known.first_branch)
-            return [Refusal("branch_below_minimum", message, remedy)]
-    return [Refusal("branch_impossible", "%s does not drive all GPUs of this host" % variable, remedy)]
+            return [refuse("branch_below_minimum", message, remedy)]
+    return [refuse("branch_impossible", "%s does not drive all GPUs of this host" % variable, remedy)]
 
 
 def flavour_refusals(
@@ -149,7 +145,7 @@ def flavour_refusals(
         else ("branch %s has no %s kernel module for these cards" % (request.branch, request.flavour))
     )
     remedy = alternatives.remedy(situation, alternatives.FLAVOUR)
-    return [Refusal("flavour_impossible", "nvidia_driver_flavour %s: %s" % (request.flavour, cause), remedy)]
+    return [refuse("flavour_impossible", "nvidia_driver_flavour %s: %s" % (request.flavour, cause), remedy)]
 
 
 def flavour_refusals_of_named(request: DriverRequest, gpus: list[GpuFacts], situation: Situation) -> list[Refusal]:
@@ -161,7 +157,7 @@ def flavour_refusals_of_named(request: DriverRequest, gpus: list[GpuFacts], situ
     if not undriven and has_flavour(branch, flavour):
         return []
     return [
-        Refusal(
+        refuse(
             "flavour_impossible",
             "nvidia_driver_flavour %s: %s has no %s kernel module"
             % (flavour, undriven[0] if undriven else "branch %d" % branch, flavour),
@@ -176,7 +172,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
     known = driver_sources.source_names(data)
     if request.source is not None and request.source not in known:
         return [
-            Refusal(
+            refuse(
                 "source_impossible",
                 "nvidia_driver_source %s does not exist for %s" % (request.source, pretty),
                 alternatives.remedy(situation, alternatives.SOURCE),
@@ -185,7 +181,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
     limit = data.get("max_branch")
     if limit is not None and not any(branch <= limit for branch, _ in requested):
         return [
-            Refusal(
+            refuse(
                 "branch_above_kernel",
                 "branch %d is needed, but drivers for %s end at branch %d" % (min(requested)[0], pretty, limit),
                 "upgrade the host to a newer distribution",
@@ -197,7 +193,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
         for branch in driver_sources.all_branches(data, request.source)
     ):
         return [
-            Refusal(
+            refuse(
                 "source_impossible",
                 "nvidia_driver_source %s: this host has %d NVSwitches, and %s carries no fabric manager%s there"
                 % (request.source, len(facts.base.nvswitches), pretty, " with nvlsm" if facts.base.umad else ""),
@@ -217,7 +213,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
         for source in requested_sources
     ):
         return [
-            Refusal(
+            refuse(
                 "kernel_modules_impossible",
                 "nvidia_driver_kernel_modules %s: no such driver comes from %s on %s"
                 % (request.modules, " or ".join(requested_sources), pretty),
@@ -230,17 +226,19 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
         and all(is_versioned_by_kernel(data, source, request.modules) for source in requested_sources)
     ):
         remedy = alternatives.remedy(situation, alternatives.MODULES)
+        others: list[str] = []
         same_branch = {alternatives.BRANCH: str(request.branch)}
         if alternatives.is_accepted(situation, same_branch):
-            left_out = alternatives.dropped(situation.settings, [alternatives.BRANCH])
-            named = {name: [value] for name, value in same_branch.items()}
-            remedy = "%s; or %s" % (alternatives.format_changes(named, left_out), remedy)
+            named: dict[str, list[object]] = {name: [value] for name, value in same_branch.items()}
+            others = [remedy.text if isinstance(remedy, Change) else remedy]
+            remedy = Change(named, alternatives.dropped(situation.settings, [alternatives.BRANCH]))
         return [
-            Refusal(
+            refuse(
                 "kernel_modules_impossible",
                 "nvidia_driver_version %s: %s modules of %s come with the kernel, in the version of the day"
                 % (request.version, request.modules, " and ".join(requested_sources)),
                 remedy,
+                *others,
             )
         ]
     unbuilt = kernel_above_branch(request, requested, requested_sources, situation)
@@ -256,7 +254,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
     message = "no source of %s has a driver that fits (%s): %s" % (pretty, needed, carried)
     first = alternatives.SOURCE if request.branch is None or request.source else alternatives.BRANCH
     remedy = alternatives.remedy(situation, first)
-    return [Refusal(code, message, remedy)]
+    return [refuse(code, message, remedy)]
 
 
 def kernel_above_branch(
@@ -266,9 +264,9 @@ def kernel_above_branch(
     facts, data = situation.facts, situation.data
     for source in sources:
         for kind in driver_sources.module_kinds(data, source):
-            for branch, _ in sorted(requested & driver_sources.branch_flavours(data, source, kind, request.profile)):
+            for branch, _ in sorted(requested & source_pairs(data, source, kind, request)):
                 if not driver_sources.builds_for(data, source, kind, branch, facts.base.kernel.running):
-                    return Refusal(
+                    return refuse(
                         "kernel_above_branch",
                         "branch %d of %s has modules for kernels up to %s, and this host runs %s"
                         % (
@@ -277,6 +275,7 @@ def kernel_above_branch(
                             driver_sources.kernel_max(data, source, kind, branch),
                             facts.base.kernel.running,
                         ),
-                        "%s, or boot an older kernel" % alternatives.remedy(situation, alternatives.BRANCH),
+                        alternatives.remedy(situation, alternatives.BRANCH),
+                        "boot an older kernel",
                     )
     return None

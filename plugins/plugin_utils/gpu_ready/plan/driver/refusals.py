@@ -8,7 +8,7 @@ from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...completion import os_family
 from .. import repository
-from ..model import DriverChoice, Notice, Refusal
+from ..model import Change, DriverChoice, Notice, Refusal, refuse
 from .candidates import (
     OF_KERNEL,
     DriverRequest,
@@ -84,7 +84,7 @@ def treat_as_warnings(facts: Facts, treat_as: str) -> list[Notice]:
     ]
 
 
-def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: str) -> Refusal:
+def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: Change | str) -> Refusal:
     """Refuse a kernel that a source has no modules for, and one with PREEMPT_RT, for which NVIDIA's build stops.
 
     IGNORE_PREEMPT_RT_PRESENCE=1 in its environment skips that check. There is no variable for it: DKMS builds the
@@ -92,11 +92,12 @@ def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: str) -> 
     """
     kernel = facts.base.kernel
     if not catalog.is_realtime(kernel.running):
-        return Refusal(
+        return refuse(
             "kernel_unfit",
             "nvidia_driver_source %s: its modules are for the standard kernels of %s, and this host runs %s"
             % (source, data["pretty"], kernel.running),
-            "%s, or boot a standard kernel" % remedy,
+            remedy,
+            "boot a standard kernel",
         )
     others = [release for release in kernel.installed if not catalog.is_realtime(release)]
     boot = "boot %s" % " or ".join(others[:2]) if others else "install and boot a kernel without it"
@@ -112,10 +113,11 @@ def driver_missing(facts: Facts) -> list[Refusal]:
     if facts.driver.on_disk or facts.driver.loaded:
         return []
     return [
-        Refusal(
+        refuse(
             "driver_missing",
             "there is no NVIDIA driver for the running kernel, and nvidia_driver_source is none",
-            "install one, or set nvidia_driver_source to auto",
+            Change({"nvidia_driver_source": ["auto"]}),
+            "install one yourself",
         )
     ]
 
@@ -146,6 +148,35 @@ def unknown_warnings(gpus: list[GpuFacts]) -> list[Notice]:
         for gpu in {gpu.device: gpu for gpu in gpus if catalog.gpu(gpu.device) is None}.values()
         if not catalog.is_older_than_turing(gpu.device)
     ]
+
+
+def not_in_catalog_warnings(driver: DriverChoice, data: Distribution) -> list[Notice]:
+    """Warn of a driver to install that is beyond the lists of the catalog: a branch, a source of it, a version."""
+    branch = driver.branch or 0
+    known = catalog.branch(branch)
+    if known is None:
+        before = max([one.number for one in catalog.branches() if one.number < branch] or [0])
+        return [
+            not_in_catalog(
+                "driver branch %d" % branch, "its kernel modules and names are taken to be as of %d" % before
+            )
+        ]
+    if branch not in driver_sources.branches(data, driver.source, driver.kind or DKMS):
+        what = "branch %d of %s for %s" % (branch, driver.source, data["pretty"])
+        return [not_in_catalog(what, "whether it builds for this kernel is not known")]
+    if driver.version and versions.compare(driver.version, known.newest) > 0:
+        what = "driver %s" % driver.version
+        return [not_in_catalog(what, "the newest version of branch %d there is %s" % (branch, known.newest))]
+    return []
+
+
+def not_in_catalog(what: str, consequence: str) -> Notice:
+    """Say that the plan goes beyond the catalog: the same for a driver, a toolkit and cuDNN."""
+    return Notice(
+        "not_in_catalog",
+        "the catalog of %s does not have %s: %s" % (catalog.DATE, what, consequence),
+        "nothing is to be done where it installs; the installation fails where its source does not have it",
+    )
 
 
 def unverified_warnings(driver: DriverChoice, gpus: list[GpuFacts], data: Distribution) -> list[Notice]:

@@ -351,7 +351,7 @@ def package_version(name: str, driver: DriverChoice, data: Distribution) -> str 
         return driver.exact.get(name)
     if driver.version:
         return driver.version + "-*"
-    single = len(driver_sources.branches(data, driver.source, driver.kind or DKMS)) == 1
+    single = driver_sources.branches(data, driver.source, driver.kind or DKMS) == [driver.branch]
     return None if single or str(driver.branch) in name else "%d.*" % (driver.branch or 0)
 
 
@@ -409,8 +409,9 @@ def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -
     ours = (driver.kind, driver.branch, driver.flavour)
     own: set[str] = set(driver.packages) | set(driver.exact or {})
     others: set[str] = set()
+    installed = versions.branch(facts.driver.on_disk.version) if facts.driver.on_disk else 0
     for kind in driver_sources.module_kinds(data, source):
-        for branch in driver_sources.branches(data, source, kind):
+        for branch in {installed, *driver_sources.branches(data, source, kind)}:
             for flavour in driver_sources.FLAVOURS:
                 for names in (
                     driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)

@@ -147,6 +147,12 @@ options:
     type: str
     default: auto
     choices: [auto, reload, reboot, none]
+  gpu_ready_branch_min_age:
+    description: >-
+      Days since the first release of a driver branch before it is chosen without being asked for. Younger ones
+      wait, where there is another.
+    type: int
+    default: 90
   gpu_ready_disrupt:
     description: >-
       Disruptions that may stop running work. Without permission a host on which work would be stopped is refused
@@ -253,8 +259,10 @@ options:
     choices: [toolkit, cdi, native]
   nvidia_driver_branch:
     description: >-
-      The driver branch. Empty or V(auto): the newest one up to 580, the branch with the longest support, that
-      supports every GPU of the host; where there is none, the oldest one above it.
+      The driver branch. Empty or V(auto): of the branches that support every GPU of the host, the maintained one
+      with the longest support that came out at least V(gpu_ready_branch_min_age) days ago. V(lts): the newest
+      long-term branch; V(production): the newest one of these and the production branches; V(newest): the newest
+      one of all. An installed driver of such a kind stays.
     type: str
     default: ""
   nvidia_driver_flavour:

@@ -28,7 +28,7 @@ from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.answers.plan import NodePlanAnswer
 from ..plugin_utils.gpu_ready.catalog import model as catalog
 from ..plugin_utils.gpu_ready.completion import form
-from ..plugin_utils.gpu_ready.completion.complete import complete
+from ..plugin_utils.gpu_ready.completion.complete import complete, today
 from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.plan import answer as decide
 from ..plugin_utils.gpu_ready.plan import parts
@@ -67,10 +67,10 @@ def read_records(value: dict[str, Any]) -> Any:
     return facts
 
 
-def read_facts(value: dict[str, Any], treat_as: str | None = None) -> Any:
+def read_facts(value: dict[str, Any], treat_as: str | None = None, day: str = "") -> Any:
     """Return the facts of a host as records, with what the catalog says of them. Raises WrongAnswer."""
     try:
-        return complete(read_records(value), treat_as)
+        return complete(read_records(value), treat_as, day)
     except RecordError as error:
         raise WrongAnswer(plain_text(str(error))[:QUOTED]) from None
 
@@ -86,7 +86,7 @@ class CollectingAction(gpu_host_module.ActionModule):
 
     def read(self, facts: dict[str, Any]) -> Any:
         """Return the facts of a host as records, with what the catalog says of them. Raises WrongAnswer."""
-        return read_facts(facts, self.treat_as)
+        return read_facts(facts, self.treat_as, today())
 
     def compute(self, facts: Any) -> dict[str, Any]:
         """Return the answer of the task by the facts of the host. Raises GpuReadyError."""

@@ -127,7 +127,7 @@ def test_the_default_branch_serves_maxwell_to_blackwell() -> None:
     for device in ("13f2", "1b38", "1db4", "1eb8", "20b5", "2330", "2901", "2e12"):
         gpu = catalog.gpu(device)
         assert gpu is not None
-        assert (gpu.first_branch or 0) <= catalog.DEFAULT_BRANCH <= (gpu.last_branch or 999)
+        assert (gpu.first_branch or 0) <= catalog.recommended_branch("2026-11-27", 90) <= (gpu.last_branch or 999)
 
 
 def test_ranges_of_cuda_and_cudnn_begin_and_end_with_cards() -> None:

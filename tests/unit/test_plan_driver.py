@@ -78,12 +78,12 @@ def test_auto_takes_an_ended_branch_only_where_no_automatic_source_has_another(d
         for source in driver_sources.automatic_sources(data)
         for kind in driver_sources.module_kinds(data, source)
         for branch, flavour in driver_sources.branch_flavours(data, source, kind, "compute")
-        if (branch, flavour) in candidates.pairs_of_gpu(device) and not catalog.has_ended(branch)
+        if (branch, flavour) in candidates.pairs_of_gpu(device) and not catalog.has_ended(branch, "")
     ]
     if decision.choice is None:
         assert not maintained and codes(decision)
         return
-    assert catalog.has_ended(decision.choice.branch) is not bool(maintained)
+    assert catalog.has_ended(decision.choice.branch, "") is not bool(maintained)
     warned = [warning.code for warning in decision.warnings]
     assert ("branch_ended" in warned) is not bool(maintained)
 

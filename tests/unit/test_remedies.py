@@ -10,7 +10,7 @@ from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
-from plugins.plugin_utils.gpu_ready.plan.model import Change, Choices, Decision, DriverChoice, Refusal
+from plugins.plugin_utils.gpu_ready.plan.model import VariableChange, Choices, Decision, DriverChoice, Refusal
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, having
 
@@ -66,7 +66,7 @@ def plan(facts: Facts, given: dict[str, Any]) -> Decision[DriverChoice]:
 
 def followed(refusal: Refusal, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the variables after the remedy, once for each combination of the values that it names."""
-    change = refusal.change or Change({})
+    change = refusal.change or VariableChange({})
     for values in itertools.product(*change.values.values()):
         kept = {name: value for name, value in given.items() if name not in change.without}
         yield {**kept, **dict(zip(change.values, values, strict=True))}
@@ -165,10 +165,10 @@ def test_remedies_that_are_variables_end_in_a_plan_or_where_no_variable_helps(
 
 
 def test_the_text_of_a_remedy_says_its_change() -> None:
-    change = Change(
+    change = VariableChange(
         {"nvidia_driver_branch": ["580", "595"], "cuda_toolkit_versions": [["12.9"]]}, ["nvidia_driver_version"]
     )
     assert change.text == (
         'set nvidia_driver_branch to 580 or 595 and cuda_toolkit_versions to ["12.9"], and leave nvidia_driver_version out'
     )
-    assert Change({"nvidia_driver_replace_foreign": [True]}).text == "set nvidia_driver_replace_foreign to true"
+    assert VariableChange({"nvidia_driver_replace_foreign": [True]}).text == "set nvidia_driver_replace_foreign to true"

@@ -643,7 +643,10 @@ class RawFacts(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready."""
+    """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready.
+
+    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog.
+    """
 
     base: BaseFacts
     packages: PackageFacts = PackageFacts()
@@ -662,6 +665,7 @@ class Facts(NamedTuple):
     upgrade: Optional[UpgradeJournal] = None
     drained: bool = False
     health: Optional[HealthFacts] = None
+    today: str = ""
     raw: RawFacts = RawFacts()
 
     @property

@@ -27,7 +27,6 @@ def dcgm_files() -> dict[str, str]:
 _branches, _cuda, _cudnn, _gpus = (read(name) for name in ("branches.yml", "cuda.yml", "cudnn.yml", "gpus.yml"))
 
 DATE: str = _branches["date"]
-DEFAULT_BRANCH: int = _branches["default"]
 NEWEST_BRANCH: int = expand.published_branches(_branches)[-1]
 BRANCHES: dict[int, dict[str, Any]] = _branches["branches"]
 TOOLKITS: dict[str, dict[str, Any]] = _cuda["toolkits"]

@@ -1,5 +1,6 @@
 """The catalog: what is known about GPUs, drivers, CUDA, cuDNN, distributions and repositories (data: catalog/*.yml)."""
 
+import datetime
 import functools
 import re
 from typing import Any, NamedTuple
@@ -8,8 +9,6 @@ from ....module_utils.gpu_ready.base import versions
 from . import data as catalog_data
 
 DATE: str = catalog_data.DATE
-DEFAULT_BRANCH: int = catalog_data.DEFAULT_BRANCH
-"""The branch with the longest support, serving the widest range of GPUs."""
 NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
 """What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
@@ -145,10 +144,29 @@ def branch_rules(number: int) -> Branch:
     return Branch(number, "", "unknown", None, "", known.flavours)
 
 
-def has_ended(number: int) -> bool:
-    """Return True if NVIDIA no longer maintained a branch in the month of the catalog: the same plan on every day."""
+def has_ended(number: int, today: str) -> bool:
+    """Return True if NVIDIA no longer maintains a branch on a day; "" for the day of the catalog."""
     known = branch(number)
-    return bool(known and known.eol and known.eol[:7] < DATE[:7])
+    return bool(known and known.eol and known.eol[:7] < (today or DATE)[:7])
+
+
+def support_order(number: int, today: str, min_age: int) -> tuple[bool, bool, str, int]:
+    """Return by what branches are preferred, the best one last: maintained, old enough, its end, its number.
+
+    ``min_age``: days since its first release. A branch without a known end is a new feature branch, which ends first.
+    """
+    known = branch_rules(number)
+    aged = not known.since or age_in_days(known.since, today) >= min_age
+    return (not has_ended(number, today), aged, known.eol or "", number)
+
+
+def age_in_days(day: str, today: str) -> int:
+    return (datetime.date.fromisoformat(today or DATE) - datetime.date.fromisoformat(day)).days
+
+
+def recommended_branch(today: str, min_age: int) -> int:
+    """Return the branch that is preferred where nothing of a host excludes it."""
+    return max((one.number for one in branches()), key=lambda number: support_order(number, today, min_age))
 
 
 def toolkits() -> list[Toolkit]:

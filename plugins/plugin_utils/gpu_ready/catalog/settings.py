@@ -34,6 +34,7 @@ class Settings(NamedTuple):
     gpu_monitoring_node_exporter: str
     gpu_monitoring_old_names: bool
     gpu_ready_activation: str
+    gpu_ready_branch_min_age: int
     gpu_ready_disrupt: list[str]
     gpu_ready_mirror: str
     gpu_ready_mirror_keys: dict[str, Any]
@@ -64,7 +65,7 @@ class Settings(NamedTuple):
     nvidia_driver_version: str
 
 
-POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r'''{
 "cuda_toolkit_default":["","str",[],"\\d+\\.\\d+|auto","a version such as 12.9, or empty","text","12.4"],
@@ -91,6 +92,7 @@ _ROWS = json.loads(r'''{
 "gpu_monitoring_node_exporter":["keep","str",["keep","install"],"","","text"],
 "gpu_monitoring_old_names":[false,"bool",[],"","","text"],
 "gpu_ready_activation":["auto","str",["auto","reload","reboot","none"],"","","text"],
+"gpu_ready_branch_min_age":[90,"int",[],"0..3650","a number from 0 to 3650","text"],
 "gpu_ready_disrupt":[[],"list",["docker_restart","containerd_restart","kubernetes_restart","driver_reload","reboot"],"","","text",["docker_restart"]],
 "gpu_ready_mirror":["","str",[],"","","mirror","https://mirror.example.org/gpu"],
 "gpu_ready_mirror_keys":[{},"dict",[],"","","fingerprint",{"cuda-debian12":"0123456789ABCDEF0123456789ABCDEF01234567"}],
@@ -106,7 +108,7 @@ _ROWS = json.loads(r'''{
 "nvidia_container_runtime_engines":[[],"list",["docker","podman","containerd","crio","k3s","rke2"],"","","text",["containerd"]],
 "nvidia_container_runtime_migrate":[false,"bool",[],"","","text"],
 "nvidia_container_runtime_mode":["toolkit","str",["toolkit","cdi","native"],"","","text"],
-"nvidia_driver_branch":["","str",[],"\\d{2,4}|auto","a branch such as 580, or empty","text","580"],
+"nvidia_driver_branch":["","str",[],"\\d{2,4}|auto|lts|production|newest","a branch such as 580, lts, production, newest, or empty","text","580"],
 "nvidia_driver_flavour":["auto","str",["auto","open","proprietary"],"","","text"],
 "nvidia_driver_hold":[true,"bool",[],"","","text"],
 "nvidia_driver_kernel_modules":["auto","str",["auto","dkms","precompiled"],"","","text"],

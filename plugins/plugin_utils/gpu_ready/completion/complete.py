@@ -1,5 +1,7 @@
 """Facts of a host with what the catalog says of them: the system, the names of GPUs, who published the driver."""
 
+import time
+
 from ....module_utils.gpu_ready.base.host import Host
 from ....module_utils.gpu_ready.facts import collect
 from ....module_utils.gpu_ready.facts.driver_origin import MIXED, RUNFILE, companion_names
@@ -11,19 +13,25 @@ from .driver_origin import companion_patterns, find_origin
 from .probes import make_probes
 
 
-def collect_facts(host: Host, treat_as: str | None = None) -> Facts:
-    """Return the complete facts of a host that this process can read; ``treat_as``: as in :func:`complete`."""
-    return complete(collect.collect(host, make_probes()), treat_as)
+def collect_facts(host: Host, treat_as: str | None = None, day: str = "") -> Facts:
+    """Return the complete facts of a host that this process can read; the rest is as in :func:`complete`."""
+    return complete(collect.collect(host, make_probes()), treat_as, day)
 
 
-def complete(facts: Facts, treat_as: str | None = None) -> Facts:
+def today() -> str:
+    """Return the day by the clock of the control node, in UTC: the only clock of a plan."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def complete(facts: Facts, treat_as: str | None = None, day: str = "") -> Facts:
     """Return facts as planners read them, of what a host answered.
 
-    ``treat_as``: the operator's choice for a system that the catalog does not have.
+    ``treat_as``: the operator's choice for a system that the catalog does not have. ``day``: that of the plan, whatever
+    the host says; "" for the day of the catalog.
     """
     system = complete_base(facts.base, facts.raw, treat_as)
     driver = complete_driver(facts.driver, facts.raw, catalog.distro(system.distro) if system.distro else None)
-    return facts._replace(base=system, driver=driver, raw=RawFacts())
+    return facts._replace(base=system, driver=driver, today=day, raw=RawFacts())
 
 
 def complete_base(system: BaseFacts, raw: RawFacts, treat_as: str | None) -> BaseFacts:

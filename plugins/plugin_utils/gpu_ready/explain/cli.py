@@ -19,7 +19,9 @@ from ....module_utils.gpu_ready.hardware import pci
 from ....module_utils.gpu_ready.system.model import OsRelease
 from ..catalog import model as catalog
 from ..completion import os_family
+from ..completion.complete import today
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
+from ..settings.variables import parse_settings
 from . import forms, lspci
 from . import messages as explain_messages
 from . import pci_listing as pci_reading
@@ -274,9 +276,13 @@ def describe_proc_version(answer: dict[str, Any]) -> list[str]:
     if answer.get("tegra"):
         return lines + ["This is the number of a Jetson release (L4T), no desktop branch: gpu-ready does not serve it."]
     known = catalog.branch(answer["major"])
-    if known and catalog.has_ended(known.number):
+    day = today()
+    if known and catalog.has_ended(known.number, day):
         lines.append("Support of branch %d ended in %s." % (known.number, known.eol))
-        lines.append("Remedy: move to branch %d where the GPUs allow it." % catalog.DEFAULT_BRANCH)
+        lines.append(
+            "Remedy: move to branch %d where the GPUs allow it."
+            % catalog.recommended_branch(day, parse_settings({}).settings.gpu_ready_branch_min_age)
+        )
     elif known:
         lines.append("Branch %d (%s) has CUDA %s." % (known.number, known.kind.replace("_", " "), known.cuda))
     return lines

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import secret_values
 from ....module_utils.gpu_ready.base.plain_text import plain_text
+from ..catalog.fleet import mixed_branches
 from ..report import layout
 from . import extra_vars, fleet_compare, fleet_plans
 from .fleet_compare import Group, PlanChange
@@ -167,7 +168,9 @@ def as_text(answer: Answer, width: int) -> str:
         for host in answer.planned.hosts
         if host.plan.refusals
     ]
-    lines += layout.message_lines(messages, width, EVERYTHING) + ["", totals(answer)]
+    lines += layout.message_lines(messages, width, EVERYTHING)
+    mixed = mixed_branches(host.plan.desired for host in answer.planned.hosts)
+    lines += ["", *([mixed] if mixed else []), totals(answer)]
     return plain_text("\n".join(lines))
 
 

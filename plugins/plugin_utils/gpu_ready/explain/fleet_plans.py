@@ -12,6 +12,7 @@ from ....module_utils.gpu_ready.base.plain_text import plain_text
 from ....module_utils.gpu_ready.facts.model import Facts
 from ...process_limits import PLANNING, LimitExceeded, process_limits
 from ..catalog import model as catalog
+from ..completion.complete import today
 from ..plan import answer as decide
 from ..plan import apt_repository, compose, dnf_repository  # noqa: F401  before the processes begin
 from ..report import layout
@@ -113,7 +114,8 @@ def plan_file(job: Job) -> Outcome:
     try:
         with process_limits(seconds=PLANNING):
             capture = captures.read(path)
-            return plan_facts(captures.facts_of(capture), dict(capture.header.settings, **given)), ""
+            facts = captures.facts_of(capture)._replace(today=today())
+            return plan_facts(facts, dict(capture.header.settings, **given)), ""
     except (captures.CaptureError, OSError) as error:
         return None, plain_text(str(error))
     except GpuReadyError as error:

@@ -97,7 +97,7 @@ class PlannedHost(NamedTuple):
 def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
     """Collect facts and plan, as site.yml does; ``given`` are the variables of gpu_node_plan."""
     settings, refusals = variables.parse_settings(given)
-    facts = complete.collect_facts(host, settings.gpu_ready_treat_as or None)
+    facts = complete.collect_facts(host, settings.gpu_ready_treat_as or None, complete.today())
     plan = decide.refused_plan(refusals) if refusals else compose.plan(facts, settings)
     return PlannedHost(facts, settings, plan)
 
@@ -173,7 +173,7 @@ def explain_capture(path: str, given: dict[str, Any]) -> dict[str, Any]:
     from . import captures, fleet_plans
 
     capture = captures.read(path)
-    facts = captures.facts_of(capture)
+    facts = captures.facts_of(capture)._replace(today=complete.today())
     return answer(facts.base, fleet_plans.plan_of(facts, dict(capture.header.settings, **given)))
 
 

@@ -115,7 +115,8 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         ]
     refusals = lost + unknown_kubelet + verification.device_refusals(facts, settings, part)
     refusals += [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
-    warnings = treat_as_warnings(facts, settings.gpu_ready_treat_as)
+    warnings = catalog_age_warnings(facts)
+    warnings += treat_as_warnings(facts, settings.gpu_ready_treat_as)
     warnings += nested_options.unknown_names(facts, settings)
     warnings += [warning for decision in decisions for warning in decision.warnings]
     contradictions: list[Refusal] = []
@@ -136,6 +137,24 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         warnings += [warning for decision in watching for warning in decision.warnings]
     summary = summarize(facts, choices, steps, refusals, part)
     return Plan(True, summary, choices, steps, refusals, warnings, digest)
+
+
+OLD_FROM = 90
+"""Days after which a plan says how old its catalog is."""
+
+
+def catalog_age_warnings(facts: Facts) -> list[Notice]:
+    age = catalog.age_in_days(catalog.DATE, facts.today)
+    if age < OLD_FROM:
+        return []
+    return [
+        Notice(
+            "catalog_old",
+            "the catalog is of %s, %d months ago: newer branches, toolkits and cards are not in it"
+            % (catalog.DATE, age // 30),
+            "update gpu-ready, or name what you want of these",
+        )
+    ]
 
 
 def nothing_to_do(facts: Facts) -> str:

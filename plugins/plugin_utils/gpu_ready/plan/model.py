@@ -209,7 +209,7 @@ class Step(NamedTuple):
         return self.id.partition(".")[2]
 
 
-class Change(NamedTuple):
+class VariableChange(NamedTuple):
     """Variables to set, each to one of some values, the best one first, and variables to leave out.
 
     ``effect``: what a variable does whose name does not say it ("to have it replaced").
@@ -243,14 +243,14 @@ class Refusal(NamedTuple):
     code: Word
     message: str
     remedy: str
-    change: Change | None = None
+    change: VariableChange | None = None
     run: str = ""
 
 
-def refuse(code: str, message: str, remedy: Change | str, *others: str, run: str = "") -> Refusal:
+def refuse(code: str, message: str, remedy: VariableChange | str, *others: str, run: str = "") -> Refusal:
     """Return a refusal whose remedy is a change of variables, a command, or words; ``others``: what else would do."""
-    change = remedy if isinstance(remedy, Change) else None
-    first = remedy.text if isinstance(remedy, Change) else remedy
+    change = remedy if isinstance(remedy, VariableChange) else None
+    first = remedy.text if isinstance(remedy, VariableChange) else remedy
     return Refusal(code, message, ", or ".join([first, *others]), change, run)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base import records, secret_values
 from ....module_utils.gpu_ready.base.plain_text import plain_text
+from ..catalog.fleet import mixed_branches
 from .bounds import Budget
 from .layout import (
     NOTHING,
@@ -191,7 +192,9 @@ def table(report: Report, width: int = WIDTH, file: str = "") -> str:
     shown = rows_text(table_rows(rows, rest), COLUMNS, width) + message_lines(messages, width, rest)
     shown += note_lines("warnings:", warnings, width, rest)
     shown += note_lines("not verified:", skipped_checks(report), width, rest)
-    return plain_text("\n".join(shown + ["", counts_text(report.counts, len(report.hosts))]))
+    mixed = mixed_branches(one_line(one.row.get("driver_desired")) for one in report.hosts.values())
+    shown += ["", *([mixed] if mixed else []), counts_text(report.counts, len(report.hosts))]
+    return plain_text("\n".join(shown))
 
 
 def bad(report: Report) -> dict[str, str]:

@@ -12,7 +12,7 @@ from .. import repository
 from ..driver import alternatives
 from ..driver.refusals import not_in_catalog
 from ..model import (
-    Change,
+    VariableChange,
     Choices,
     CudaChoice,
     Decision,
@@ -27,7 +27,7 @@ from . import requests, steps
 from .requests import NONE, RUNFILE, ToolkitRequest
 
 REPOSITORY_SOURCE = "cuda_repo"
-NONE_FITS = Change({"cuda_toolkit_source": [NONE]})
+NONE_FITS = VariableChange({"cuda_toolkit_source": [NONE]})
 ALIAS = toolkit_names.ALIAS
 
 
@@ -226,7 +226,7 @@ def _support_refusals(given: ToolkitInput, requested: list[ToolkitRequest]) -> l
     return refusals
 
 
-def newest_toolkit(given: ToolkitInput, requested: list[ToolkitRequest]) -> Change:
+def newest_toolkit(given: ToolkitInput, requested: list[ToolkitRequest]) -> VariableChange:
     """Return the change of requests to the newest toolkit that works here, or to none."""
     fitting = [one for one in _available_versions(given) if given.source != RUNFILE or _has_installer(given, one)]
     if not fitting:
@@ -234,14 +234,16 @@ def newest_toolkit(given: ToolkitInput, requested: list[ToolkitRequest]) -> Chan
     left = {request.version for request in requested}
     listed = [one for one in given.settings.cuda_toolkit_versions if toolkit_names.series(one) not in left]
     default = ["cuda_toolkit_default"] if requests.requested_default(given.settings) in left else []
-    return Change({"cuda_toolkit_versions": [[*(one for one in listed if one != fitting[-1]), fitting[-1]]]}, default)
+    return VariableChange(
+        {"cuda_toolkit_versions": [[*(one for one in listed if one != fitting[-1]), fitting[-1]]]}, default
+    )
 
 
 def _has_installer(given: ToolkitInput, version: str) -> bool:
     return requests.find_installer(ToolkitRequest(version), given.settings) is not None
 
 
-def _newer_driver(given: ToolkitInput, least: str) -> Change | None:
+def _newer_driver(given: ToolkitInput, least: str) -> VariableChange | None:
     """Return how this host gets a driver that a toolkit needs, None if it cannot have one."""
     facts, settings = given.facts, given.settings
     if facts.base.distro is None or settings.nvidia_driver_source == NONE:
@@ -251,7 +253,7 @@ def _newer_driver(given: ToolkitInput, least: str) -> Change | None:
     found = [one for one in alternatives.fitting_values(situation, alternatives.BRANCH) if int(one) >= low]
     if not found:
         return None
-    return Change({alternatives.BRANCH: [*found]}, alternatives.dropped(settings, [alternatives.BRANCH]))
+    return VariableChange({alternatives.BRANCH: [*found]}, alternatives.dropped(settings, [alternatives.BRANCH]))
 
 
 def _unknown_notices(given: ToolkitInput, request: ToolkitRequest) -> list[Notice]:
@@ -370,8 +372,8 @@ def _is_offered(given: ToolkitInput, request: ToolkitRequest, offered: list[str]
     return request.version in offered or bool(later)
 
 
-def source_change(source: str) -> Change:
-    return Change({"cuda_toolkit_source": [source]})
+def source_change(source: str) -> VariableChange:
+    return VariableChange({"cuda_toolkit_source": [source]})
 
 
 def _no_installer(given: ToolkitInput, missing: list[ToolkitRequest]) -> Refusal:

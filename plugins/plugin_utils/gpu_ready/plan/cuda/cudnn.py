@@ -7,7 +7,7 @@ from .....module_utils.gpu_ready.facts.model import CudnnFacts, Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.model import RemovePackagesParams
-from ..model import Change, Choices, CudnnChoice, Decision, Notice, Refusal, Step, refuse
+from ..model import VariableChange, Choices, CudnnChoice, Decision, Notice, Refusal, Step, refuse
 from ..repository import mirrored
 from . import cudnn_fit, cudnn_packages
 from .cudnn_fit import CudnnTarget, Finding
@@ -46,7 +46,12 @@ def contradictions(settings: Settings) -> list[Refusal]:
     if settings.cudnn_source == "package":
         message = "cudnn_archive is %s, but cudnn_source is package" % given
         return [
-            refuse("cudnn_contradiction", message, Change({"cudnn_source": ["archive"]}), "leave cudnn_archive empty")
+            refuse(
+                "cudnn_contradiction",
+                message,
+                VariableChange({"cudnn_source": ["archive"]}),
+                "leave cudnn_archive empty",
+            )
         ]
     named = _parse_archive_name(given)
     refusals = []
@@ -127,7 +132,7 @@ def _own_archive(
             fitting = [one.version for one in targets if names.supports_toolkit(named.cuda, one.version)]
             message = "cudnn_archive %s is made for CUDA %s, and CUDA %s would get it"
             own_cuda = "give the archive for CUDA %s" % target.major
-            remedy = Change({"cudnn_toolkits": [fitting]}) if fitting else own_cuda
+            remedy = VariableChange({"cudnn_toolkits": [fitting]}) if fitting else own_cuda
             refusal = refuse("cudnn_archive_cuda", message % (own, named.cuda, target.version), remedy)
             return None, cudnn_fit.notices_unless_named(target, [refusal])
     entry = cudnn_fit.find_release(version) if version else None

@@ -8,7 +8,7 @@ from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.refusals import not_in_catalog
-from ..model import Change, Choices, Notice, Refusal, refuse
+from ..model import VariableChange, Choices, Notice, Refusal, refuse
 from . import choose as cuda
 
 Finding = Refusal | Notice
@@ -81,7 +81,7 @@ def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
     if len(requested.split(".")) not in (3, 4):
         message = "cudnn_version %s is no version of cuDNN" % requested
         also = "write three or four numbers"
-        change: Change | str = Change({"cudnn_version": [newest]}) if newest else also
+        change: VariableChange | str = VariableChange({"cudnn_version": [newest]}) if newest else also
         return Pick(None, [refuse("cudnn_version_wrong", message, change, *[also] if newest else [])])
     entry = find_release(requested)
     if entry is None:
@@ -102,7 +102,7 @@ def unknown_release(version: str) -> Notice:
 
 def support_refusals(facts: Facts, entry: catalog.Cudnn, requested: str, toolkit: str) -> list[Refusal]:
     newest = newest_for(facts, toolkit)
-    remedy = Change({"cudnn_version": [newest]} if newest else {"cudnn_source": ["none"]})
+    remedy = VariableChange({"cudnn_version": [newest]} if newest else {"cudnn_source": ["none"]})
     if toolkit.split(".")[0] not in entry.cuda:
         message = "cuDNN %s is not made for CUDA %s (it is for %s)" % (requested, toolkit, " and ".join(entry.cuda))
         return [refuse("cudnn_without_cuda", message, remedy)]

@@ -9,7 +9,7 @@ from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
 from ..model import (
-    Change,
+    VariableChange,
     Choices,
     CudnnChoice,
     Decision,
@@ -27,7 +27,7 @@ from .cudnn_fit import CudnnTarget, Finding
 from .model import CudnnOfToolkit, CudnnPackageParams, CudnnRemovalParams
 
 REPOSITORY_SOURCE = "cuda_repo"
-ARCHIVE = Change({"cudnn_source": ["archive"]})
+ARCHIVE = VariableChange({"cudnn_source": ["archive"]})
 
 
 class PackageGroup(NamedTuple):

@@ -12,7 +12,7 @@ from ...catalog.driver_sources import DKMS, PRECOMPILED, RUNFILE
 from ...catalog.model import Distribution
 from ..model import DriverChoice
 from . import steps as driver_steps
-from .candidates import OF_KERNEL, Candidate, DriverRequest, drives, installed_kinds
+from .candidates import OF_KERNEL, Candidate, DriverRequest, drives, fits_policy, installed_kinds
 
 MODULES = ["nvidia", "nvidia-uvm"]
 MIXED = "mixed"
@@ -28,7 +28,11 @@ def adopt_driver(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], dat
     if disk is None or not disk.flavour or not is_sound(facts) or not is_requested(request, origin, data):
         return None
     branch, kind = versions.branch(disk.version), kind_of_modules(facts, data, origin)
-    if request.branch not in (None, branch) or request.version not in (None, disk.version):
+    if (
+        not fits_policy(branch, request)
+        or request.branch not in (None, branch)
+        or request.version not in (None, disk.version)
+    ):
         return None
     if request.flavour not in (None, disk.flavour) or request.modules not in (None, kind):
         return None

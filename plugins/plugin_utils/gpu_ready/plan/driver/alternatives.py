@@ -13,7 +13,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
-from ..model import Change
+from ..model import VariableChange
 from . import candidates
 from .adopt import adopt_driver
 
@@ -33,7 +33,7 @@ class Situation(NamedTuple):
     data: Distribution
 
 
-def remedy(situation: Situation, *order: str) -> Change | str:
+def remedy(situation: Situation, *order: str) -> VariableChange | str:
     """Return which variables to set to what; ``order``: the variables that are at fault, first the one to change.
 
     Words where no value of a variable gives the host a driver.
@@ -42,23 +42,24 @@ def remedy(situation: Situation, *order: str) -> Change | str:
     for name in [*order, *rest]:
         values = fitting_values(situation, name)
         if values:
-            return Change({name: [*values]}, dropped(situation.settings, [name]))
+            return VariableChange({name: [*values]}, dropped(situation.settings, [name]))
     for source in possible_values(situation, SOURCE):
         changed = situation._replace(settings=with_values(situation.settings, {SOURCE: source}))
         branches = fitting_values(changed, BRANCH)
         if branches:
             chosen: dict[str, list[object]] = {SOURCE: [source], BRANCH: [*branches]}
-            return Change(chosen, dropped(situation.settings, [SOURCE, BRANCH]))
+            return VariableChange(chosen, dropped(situation.settings, [SOURCE, BRANCH]))
     given = [name for name in (SOURCE, BRANCH, FLAVOUR, MODULES) if getattr(situation.settings, name) not in ("", AUTO)]
     if is_accepted(situation, dict.fromkeys([*given, BRANCH], AUTO)):
-        return Change({name: [AUTO] for name in given}, dropped(situation.settings, [SOURCE, BRANCH]))
+        return VariableChange({name: [AUTO] for name in given}, dropped(situation.settings, [SOURCE, BRANCH]))
     return NO_DRIVER
 
 
 def possible_values(situation: Situation, name: str) -> list[str]:
     """Return all values of a variable, `auto` first."""
+    numbers = [str(branch.number) for branch in catalog.branches()]
     values = {
-        BRANCH: [str(branch.number) for branch in catalog.branches()],
+        BRANCH: [*([AUTO] if situation.settings.nvidia_driver_branch in candidates.KINDS else []), *numbers],
         SOURCE: [AUTO, *driver_sources.source_names(situation.data)],
         FLAVOUR: [AUTO, *FLAVOURS],
         MODULES: [AUTO, DKMS, PRECOMPILED],

@@ -15,6 +15,8 @@ OPEN_FOR_ALL = 560
 """First branch whose open module drives GeForce and workstation gpus as well as data-centre ones by default."""
 OF_KERNEL = re.compile(r"-\d+\.\d+\.\d+-\d+-[a-z]")
 """In the names of Ubuntu's packages with modules for one kernel (linux-modules-nvidia-580-server-6.8.0-88-generic)."""
+KINDS: dict[str, tuple[str, ...]] = {"lts": ("lts",), "production": ("lts", "production"), "newest": ()}
+"""Values of nvidia_driver_branch that name no branch, with the kinds that they allow; () for any."""
 FILE_VERSION = r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$"
 
 
@@ -30,6 +32,8 @@ class DriverRequest(NamedTuple):
     replace: bool = False
     packages: dict[str, str] = {}
     own_file: bool = False
+    policy: str = ""
+    min_age: int = 0
 
 
 class Candidate(NamedTuple):
@@ -46,7 +50,8 @@ def parse_request(settings: Settings) -> DriverRequest:
     runfile = _given(settings.nvidia_driver_runfile)
     version = _given(settings.nvidia_driver_version) or version_of_file(runfile)
     branch = _given(settings.nvidia_driver_branch)
-    number = int(branch) if branch else versions.branch(version) if version else None
+    policy = branch if branch in KINDS and not version else None
+    number = int(branch) if branch and branch.isdigit() else versions.branch(version) if version else None
     return DriverRequest(
         _given(settings.nvidia_driver_source) or (RUNFILE if runfile else None),
         number,
@@ -57,6 +62,8 @@ def parse_request(settings: Settings) -> DriverRequest:
         settings.nvidia_driver_replace_foreign,
         dict(text.split("=", 1) for text in settings.nvidia_driver_packages),
         runfile is not None,
+        policy or "",
+        settings.gpu_ready_branch_min_age,
     )
 
 
@@ -168,7 +175,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], 
             pairs = with_fabricmanager(facts, data, source, pairs_for_kernel(facts, data, source, kind, pairs))
             if not pairs:
                 continue
-            branch, flavour = prefer(pairs, facts, source, gpus)
+            branch, flavour = prefer(pairs, facts, source, gpus, data, request)
             candidate = Candidate(source, kind, branch, flavour)
             if is_installed(facts, data, candidate):
                 return [candidate]
@@ -178,6 +185,7 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], 
         key=lambda one: (
             not is_trusted(facts, data, one),
             is_ended_elsewhere(facts, one),
+            -one.branch if request.policy else 0,
             lesser_flavour(one, possible, gpus),
             not keeps_kernel_packages(facts, data, one),
         )
@@ -199,7 +207,7 @@ def has_kernel_packages(facts: Facts) -> bool:
 
 def is_ended_elsewhere(facts: Facts, candidate: Candidate) -> bool:
     """Return True if a branch has ended and the installed driver, which is kept, came from another source."""
-    return catalog.has_ended(candidate.branch) and candidate.source != facts.driver.origin
+    return catalog.has_ended(candidate.branch, facts.today) and candidate.source != facts.driver.origin
 
 
 def recorded_candidate(request: DriverRequest, data: Distribution) -> Candidate | None:
@@ -251,7 +259,17 @@ def is_within(gpu: catalog.Gpu, branch: int, flavour: str) -> bool:
 
 
 def matching_pairs(possible: set[Pair], request: DriverRequest) -> set[Pair]:
-    return {pair for pair in possible if request.branch in (None, pair[0]) and request.flavour in (None, pair[1])}
+    return {
+        pair
+        for pair in possible
+        if request.branch in (None, pair[0]) and request.flavour in (None, pair[1]) and fits_policy(pair[0], request)
+    }
+
+
+def fits_policy(branch: int, request: DriverRequest) -> bool:
+    """Return True if a branch is of a kind that is asked for, whatever its age."""
+    kinds = KINDS.get(request.policy, ())
+    return not kinds or catalog.branch_rules(branch).kind in kinds
 
 
 def fits_kernel(facts: Facts, data: Distribution, source: str, kind: str) -> bool:
@@ -339,10 +357,14 @@ def is_trusted(facts: Facts, data: Distribution, candidate: Candidate) -> bool:
     return bool(boot.enrolled)
 
 
-def prefer(pairs: set[Pair], facts: Facts, source: str, gpus: list[GpuFacts]) -> Pair:
+def prefer(
+    pairs: set[Pair], facts: Facts, source: str, gpus: list[GpuFacts], data: Distribution, request: DriverRequest
+) -> Pair:
     """Return the installed pair or its branch, else the maintained branch with the longest support, open if possible.
 
-    A source may have the open module of its newest branch only (ELRepo). GPUs that need it then get that branch.
+    A branch that came out less than the minimum age ago waits, and so does one that no public source confirms of this
+    source; each only where there is another. With a policy it is the newest one that the policy allows. A source may
+    have the open module of its newest branch only (ELRepo). GPUs that need it then get that branch.
     """
     installed = installed_pair(facts)
     if facts.driver.origin == source and installed in pairs:
@@ -350,11 +372,14 @@ def prefer(pairs: set[Pair], facts: Facts, source: str, gpus: list[GpuFacts]) ->
     if facts.driver.origin == source and installed:
         # A request for the other flavour is none for another branch.
         pairs = {pair for pair in pairs if pair[0] == installed[0]} or pairs
-    pairs = {pair for pair in pairs if not catalog.has_ended(pair[0])} or pairs
+    pairs = {pair for pair in pairs if not catalog.has_ended(pair[0], facts.today)} or pairs
     opens = {branch for branch, flavour in pairs if flavour == OPEN and open_is_ready(branch, gpus)}
     numbers = sorted(opens or {branch for branch, _ in pairs})
-    below = [number for number in numbers if number <= catalog.DEFAULT_BRANCH]
-    branch = below[-1] if below else numbers[0]
+    confirmed = [one for one in numbers if not driver_sources.is_unverified(data, source, "branches", one)]
+    if request.policy:
+        branch = max(confirmed or numbers)
+    else:
+        branch = max(confirmed or numbers, key=lambda one: catalog.support_order(one, facts.today, request.min_age))
     flavours = {flavour for number, flavour in pairs if number == branch}
     if OPEN in flavours and (open_is_ready(branch, gpus) or PROPRIETARY not in flavours):
         return branch, OPEN

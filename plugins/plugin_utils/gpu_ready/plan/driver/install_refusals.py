@@ -8,7 +8,7 @@ from ...catalog.driver_sources import PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from .. import repository
-from ..model import Change, DriverChoice, Refusal, RepositoryRequest, refuse
+from ..model import VariableChange, DriverChoice, Refusal, RepositoryRequest, refuse
 from . import alternatives, candidates
 from .alternatives import Situation
 from .candidates import Candidate
@@ -39,7 +39,7 @@ SIGNATURES_REQUIRED = {
 """What says that the kernel loads signed modules only, and how that can end: by ``SecureBootFacts.by``."""
 
 
-REPLACE = Change({"nvidia_driver_replace_foreign": [True]}, effect="to have it replaced")
+REPLACE = VariableChange({"nvidia_driver_replace_foreign": [True]}, effect="to have it replaced")
 
 
 def install_refusals(
@@ -137,7 +137,7 @@ def vgpu_guest(gpu: GpuFacts) -> Refusal:
     )
 
 
-def signed_modules(situation: Situation) -> Change | None:
+def signed_modules(situation: Situation) -> VariableChange | None:
     """Return how to get modules that the distribution has signed, None if the host cannot have them."""
     facts, data = situation.facts, situation.data
     for source in driver_sources.source_names(data):
@@ -148,7 +148,7 @@ def signed_modules(situation: Situation) -> Change | None:
             if found and candidates.is_trusted(facts, data, found[0]):
                 left_out = alternatives.dropped(situation.settings, list(values))
                 chosen: dict[str, list[object]] = {name: [value] for name, value in values.items()}
-                return Change(chosen, left_out)
+                return VariableChange(chosen, left_out)
     return None
 
 

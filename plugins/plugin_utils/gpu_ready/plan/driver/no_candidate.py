@@ -6,7 +6,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import FLAVOURS, Pair
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
-from ..model import Change, Refusal, refuse
+from ..model import VariableChange, Refusal, refuse
 from . import alternatives
 from .alternatives import Situation
 from .candidates import (
@@ -54,7 +54,7 @@ def legacy_branches(situation: Situation) -> str:
         if known:
             left_out = alternatives.dropped(situation.settings, [*changed, alternatives.BRANCH])
             others: dict[str, list[object]] = {name: [*values] for name, values in changed.items()}
-            return Change({**others, alternatives.BRANCH: [*known]}, left_out).text
+            return VariableChange({**others, alternatives.BRANCH: [*known]}, left_out).text
     return ""
 
 
@@ -103,6 +103,10 @@ def explain_no_candidate(
     if not possible:
         return [no_common_driver(gpus, request, situation)]
     requested = matching_pairs(possible, request)
+    if not requested and request.policy:
+        kinds = "no branch of this kind drives all GPUs of this host"
+        message = "nvidia_driver_branch %s: %s" % (request.policy, kinds)
+        return [refuse("branch_policy_impossible", message, alternatives.remedy(situation, alternatives.BRANCH))]
     if not requested:
         refusals = branch_refusals(request, gpus, possible, situation)
         return refusals + flavour_refusals(request, gpus, possible, situation)
@@ -230,8 +234,8 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
         same_branch = {alternatives.BRANCH: str(request.branch)}
         if alternatives.is_accepted(situation, same_branch):
             named: dict[str, list[object]] = {name: [value] for name, value in same_branch.items()}
-            others = [remedy.text if isinstance(remedy, Change) else remedy]
-            remedy = Change(named, alternatives.dropped(situation.settings, [alternatives.BRANCH]))
+            others = [remedy.text if isinstance(remedy, VariableChange) else remedy]
+            remedy = VariableChange(named, alternatives.dropped(situation.settings, [alternatives.BRANCH]))
         return [
             refuse(
                 "kernel_modules_impossible",

@@ -8,7 +8,7 @@ from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...completion import os_family
 from .. import repository
-from ..model import Change, DriverChoice, Notice, Refusal, refuse
+from ..model import VariableChange, DriverChoice, Notice, Refusal, refuse
 from .candidates import (
     OF_KERNEL,
     DriverRequest,
@@ -84,7 +84,7 @@ def treat_as_warnings(facts: Facts, treat_as: str) -> list[Notice]:
     ]
 
 
-def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: Change | str) -> Refusal:
+def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: VariableChange | str) -> Refusal:
     """Refuse a kernel that a source has no modules for, and one with PREEMPT_RT, for which NVIDIA's build stops.
 
     IGNORE_PREEMPT_RT_PRESENCE=1 in its environment skips that check. There is no variable for it: DKMS builds the
@@ -116,7 +116,7 @@ def driver_missing(facts: Facts) -> list[Refusal]:
         refuse(
             "driver_missing",
             "there is no NVIDIA driver for the running kernel, and nvidia_driver_source is none",
-            Change({"nvidia_driver_source": ["auto"]}),
+            VariableChange({"nvidia_driver_source": ["auto"]}),
             "install one yourself",
         )
     ]
@@ -212,9 +212,11 @@ def unverified_installer(what: str, source: str) -> Notice:
 def branch_warnings(facts: Facts, driver: DriverChoice, request: DriverRequest, data: Distribution) -> list[Notice]:
     """Warn of a branch that NVIDIA no longer maintains, and name the sources of this system that have another one."""
     branch = catalog.branch(driver.branch or 0)
-    if branch is None or not catalog.has_ended(branch.number):
+    if branch is None or not catalog.has_ended(branch.number, facts.today):
         return []
-    maintained = {pair for pair in pairs_of_host(facts.base.served_gpus, request) if not catalog.has_ended(pair[0])}
+    maintained = {
+        pair for pair in pairs_of_host(facts.base.served_gpus, request) if not catalog.has_ended(pair[0], facts.today)
+    }
     sources = [
         source
         for source in driver_sources.source_names(data)

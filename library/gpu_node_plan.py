@@ -153,6 +153,13 @@ options:
       wait, where there is another.
     type: int
     default: 90
+  gpu_ready_catalog_overlay:
+    description: >-
+      A YAML file on the control node with your own rows of the catalog: driver branches, CUDA toolkits and their
+      installers, cuDNN, GPUs, distributions and repositories, in the form of the files of V(catalog/)
+      (docs/catalog.md). Empty: the catalog as it is.
+    type: str
+    default: ""
   gpu_ready_disrupt:
     description: >-
       Disruptions that may stop running work. Without permission a host on which work would be stopped is refused

@@ -242,9 +242,9 @@ def test_every_reader_and_the_plan_give_a_card_the_same_branches(device: str) ->
     known = catalog.gpu(device)
     if known is None and pairs:
         assert {f"branch {branch} with the {flavour} module" for branch, flavour in pairs} == {
-            f"branch {catalog.NEWEST_BRANCH} with the open module"
+            f"branch {catalog.newest_branch()} with the open module"
         }
-        assert all(f"branch {catalog.NEWEST_BRANCH} with the open module" in text for text in (read, detected))
+        assert all(f"branch {catalog.newest_branch()} with the open module" in text for text in (read, detected))
     elif known is None:
         assert all("before Turing: its last branch is not known" in text for text in (read, detected))
         assert "best guess" not in read + detected

@@ -127,7 +127,7 @@ def test_v100_with_b200_is_refused_naming_both() -> None:
 
 def test_an_unknown_id_gets_the_newest_branch_and_a_warning_with_the_date() -> None:
     chosen = candidates.pairs_of_gpu(UNKNOWN)
-    assert chosen == {(catalog.NEWEST_BRANCH, "open")}
+    assert chosen == {(catalog.newest_branch(), "open")}
     (warning,) = decide(bare(UNKNOWN), nvidia_driver_branch="580", nvidia_driver_source="cuda_repo").warnings
     assert catalog.DATE in warning.message
 

@@ -177,7 +177,7 @@ def test_the_branch_is_within_the_limits_of_the_gpus_and_the_flavour_fits(host: 
     assert chosen.branch
     for gpu in (catalog.gpu(card.device) for card in host.base.gpus):
         if gpu is None:
-            assert chosen.branch == catalog.NEWEST_BRANCH or requested.get("nvidia_driver_branch") or chosen.version
+            assert chosen.branch == catalog.newest_branch() or requested.get("nvidia_driver_branch") or chosen.version
             continue
         assert gpu.last_branch is None or chosen.branch <= gpu.last_branch
         assert gpu.first_branch is None or chosen.branch >= gpu.first_branch

@@ -83,7 +83,7 @@ CASES: dict[str, tuple[list[tuple[str, str, str]], int, int, tuple[int, str] | N
     ),
     "graphics of AMD and Intel": ([("1002", "744c", GPU), ("8086", "56c0", GPU_3D)], 0, 0, None),
     "no GPU": ([("8086", "1572", "020000")], 0, 0, None),
-    "a GPU that the catalog does not know": ([("10de", UNKNOWN, GPU_3D)], 1, 0, (catalog.NEWEST_BRANCH, "open")),
+    "a GPU that the catalog does not know": ([("10de", UNKNOWN, GPU_3D)], 1, 0, (catalog.newest_branch(), "open")),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
-from plugins.plugin_utils.gpu_ready.plan.model import VariableChange, Choices, Decision, DriverChoice, Refusal
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, Decision, DriverChoice, Refusal, VariableChange
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, having
 

@@ -1,6 +1,7 @@
 """The catalog as its files have it (catalog/*.yml), with what they abbreviate written out.
 
-It is read once, by the process that imports this first. model.py has the records that planners use.
+It is read once, by the process that imports this first, and again with the rows of an operator's own file (overlay.py).
+model.py has the records that planners use.
 """
 
 import hashlib
@@ -24,27 +25,61 @@ def dcgm_files() -> dict[str, str]:
     return {path: hashlib.sha256(source.read_bytes()).hexdigest()[:16] for path, source in own.items()}
 
 
-_branches, _cuda, _cudnn, _gpus = (read(name) for name in ("branches.yml", "cuda.yml", "cudnn.yml", "gpus.yml"))
+def read_rows() -> dict[str, Any]:
+    """Return the files that an operator's own can add to (overlay.py), by name; the distributions by their key."""
+    names = ("branches", "cuda", "cudnn", "gpus", "repositories")
+    distros = {path.stem: read(path) for path in sorted((CATALOG / "distros").glob("*.yml"))}
+    return {name: read(name + ".yml") for name in names} | {"distros": distros}
 
-DATE: str = _branches["date"]
-NEWEST_BRANCH: int = expand.published_branches(_branches)[-1]
-BRANCHES: dict[int, dict[str, Any]] = _branches["branches"]
-TOOLKITS: dict[str, dict[str, Any]] = _cuda["toolkits"]
-CUDA_INSTALLERS: dict[str, dict[str, str]] = _cuda["installers"].pop("releases")
-CUDA_INSTALLER: dict[str, Any] = _cuda["installers"]
-CUDNN_PATH: str = _cudnn["path"]
-CUDNNS: dict[str, dict[str, Any]] = _cudnn["releases"]
-CUDNN_PACKAGES: dict[int, dict[str, Any]] = _cudnn["packages"]
-DISTROS: dict[str, dict[str, Any]] = {
-    path.stem: expand.expand_distribution(read(path), _branches, list(TOOLKITS))
-    for path in sorted((CATALOG / "distros").glob("*.yml"))
-}
-FAMILIES: dict[str, Any] = expand.expand_families(read("families.yml"), DISTROS.values())
+
+DATE: str
+BRANCHES: dict[int, dict[str, Any]]
+PUBLISHED: list[int]
+"""The branches with a known point release, ascending."""
+TOOLKITS: dict[str, dict[str, Any]]
+CUDA_INSTALLERS: dict[str, dict[str, str]]
+CUDA_INSTALLER: dict[str, Any]
+CUDNN_PATH: str
+CUDNNS: dict[str, dict[str, Any]]
+CUDNN_PACKAGES: dict[int, dict[str, Any]]
+DISTROS: dict[str, dict[str, Any]]
+FAMILIES: dict[str, Any]
+REPOSITORIES: dict[str, dict[str, Any]]
+GPU_GROUPS: list[dict[str, Any]]
+NVSWITCHES: dict[str, str]
+FIRST_OF_TURING: str
+GENERATION = 0
+"""Counts the times that the rows above were written."""
+
+
+def use(rows: dict[str, Any]) -> None:
+    """Make these rows, of :func:`read_rows`, the catalog of this process."""
+    branches, cuda, cudnn, gpus = (rows[name] for name in ("branches", "cuda", "cudnn", "gpus"))
+    distros = {
+        key: expand.expand_distribution(data, branches, list(cuda["toolkits"])) for key, data in rows["distros"].items()
+    }
+    globals().update(
+        DATE=branches["date"],
+        BRANCHES=branches["branches"],
+        PUBLISHED=expand.published_branches(branches),
+        TOOLKITS=cuda["toolkits"],
+        CUDA_INSTALLERS=cuda["installers"]["releases"],
+        CUDA_INSTALLER=cuda["installers"],
+        CUDNN_PATH=cudnn["path"],
+        CUDNNS=cudnn["releases"],
+        CUDNN_PACKAGES=cudnn["packages"],
+        DISTROS=distros,
+        FAMILIES=expand.expand_families(read("families.yml"), distros.values()),
+        REPOSITORIES=rows["repositories"]["repositories"],
+        GPU_GROUPS=gpus["gpus"],
+        NVSWITCHES=gpus["nvswitches"],
+        FIRST_OF_TURING=gpus["first_of_turing"],
+        GENERATION=GENERATION + 1,
+    )
+
+
+use(read_rows())
 DRIVER_PACKAGES: dict[str, Any] = read("driver_packages.yml")
 MANAGED_HOSTS: dict[str, dict[str, Any]] = read("managed_hosts.yml")
 MONITOR: str = monitor_digest()
 DCGM: dict[str, Any] = read("monitoring.yml")["dcgm"] | {"files": dcgm_files()}
-REPOSITORIES: dict[str, dict[str, Any]] = read("repositories.yml")["repositories"]
-GPU_GROUPS: list[dict[str, Any]] = _gpus["gpus"]
-NVSWITCHES: dict[str, str] = _gpus["nvswitches"]
-FIRST_OF_TURING: str = _gpus["first_of_turing"]

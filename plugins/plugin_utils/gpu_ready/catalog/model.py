@@ -9,8 +9,6 @@ from ....module_utils.gpu_ready.base import versions
 from . import data as catalog_data
 
 DATE: str = catalog_data.DATE
-NEWEST_BRANCH: int = catalog_data.NEWEST_BRANCH
-"""What a GPU gets that is newer than the catalog."""
 MACHINE = "x86_64"
 """The architecture (uname -m) whose repositories, installers and archives the catalog has."""
 NO_LIMIT = "9999"
@@ -84,9 +82,18 @@ class Cudnn(NamedTuple):
     archives: dict[tuple[str, str], dict[str, str | None]]
 
 
-@functools.cache
+def newest_branch() -> int:
+    """Return what a GPU gets that is newer than the catalog."""
+    return catalog_data.PUBLISHED[-1]
+
+
 def gpus() -> dict[str, Gpu]:
     """Return every GPU by device id (four small letters), without the names of those that no known branch drives."""
+    return _gpus_of(catalog_data.GENERATION)
+
+
+@functools.cache
+def _gpus_of(generation: int) -> dict[str, Gpu]:
     oldest = min(catalog_data.BRANCHES)
     found: dict[str, Gpu] = {}
     for group in catalog_data.GPU_GROUPS:

@@ -10,4 +10,4 @@ def describe_unknown(device_id: str) -> str:
         text = "%s, and its number is that of a chip before Turing: its last branch is not known. "
         return text % named + "Remedy: set nvidia_driver_branch: 470 for Kepler, 580 for Maxwell, Pascal and Volta."
     text = "%s, and its number is that of a newer GPU: branch %d with the open module is the best guess."
-    return text % (named, catalog.NEWEST_BRANCH)
+    return text % (named, catalog.newest_branch())

@@ -152,7 +152,7 @@ def catalog_age_warnings(facts: Facts) -> list[Notice]:
             "catalog_old",
             "the catalog is of %s, %d months ago: newer branches, toolkits and cards are not in it"
             % (catalog.DATE, age // 30),
-            "update gpu-ready, or name what you want of these",
+            "update gpu-ready, or add what you need to gpu_ready_catalog_overlay",
         )
     ]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import validation
 from ....module_utils.gpu_ready.base.nearest import CHOICE, nearest
+from ..catalog import overlay
 from ..catalog import settings as declared
 from ..catalog.settings import Settings
 from ..plan import nested_options
@@ -63,7 +64,17 @@ def parse_settings(given: Mapping[str, Any]) -> ParsedSettings:
             refusals.append(refusal)
             values[name], _ = convert(rule_for(name), default)
     settings = Settings(**values)
+    refusals += use_overlay(settings.gpu_ready_catalog_overlay)
     return ParsedSettings(settings, refusals + nested_options.refusals(settings) + contradictions(settings))
+
+
+def use_overlay(path: str) -> list[Refusal]:
+    """Make the catalog of this process the one of these settings; a file that cannot be used is a refusal."""
+    try:
+        overlay.use(path)
+    except overlay.OverlayError as error:
+        return [Refusal("catalog_overlay_wrong", "gpu_ready_catalog_overlay: %s" % error, error.remedy)]
+    return []
 
 
 def wrong_values(rules: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> list[Refusal]:

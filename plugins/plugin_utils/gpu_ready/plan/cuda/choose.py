@@ -12,7 +12,6 @@ from .. import repository
 from ..driver import alternatives
 from ..driver.refusals import not_in_catalog
 from ..model import (
-    VariableChange,
     Choices,
     CudaChoice,
     Decision,
@@ -21,6 +20,7 @@ from ..model import (
     RepositoryParams,
     Step,
     ToolkitChoice,
+    VariableChange,
     refuse,
 )
 from . import requests, steps

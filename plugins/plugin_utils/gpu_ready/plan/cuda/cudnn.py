@@ -7,7 +7,7 @@ from .....module_utils.gpu_ready.facts.model import CudnnFacts, Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.model import RemovePackagesParams
-from ..model import VariableChange, Choices, CudnnChoice, Decision, Notice, Refusal, Step, refuse
+from ..model import Choices, CudnnChoice, Decision, Notice, Refusal, Step, VariableChange, refuse
 from ..repository import mirrored
 from . import cudnn_fit, cudnn_packages
 from .cudnn_fit import CudnnTarget, Finding

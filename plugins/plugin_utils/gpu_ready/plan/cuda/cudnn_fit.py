@@ -8,7 +8,7 @@ from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.refusals import not_in_catalog
-from ..model import VariableChange, Choices, Notice, Refusal, refuse
+from ..model import Choices, Notice, Refusal, VariableChange, refuse
 from . import choose as cuda
 
 Finding = Refusal | Notice

@@ -9,7 +9,6 @@ from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
 from ..model import (
-    VariableChange,
     Choices,
     CudnnChoice,
     Decision,
@@ -19,6 +18,7 @@ from ..model import (
     RepositoryParams,
     RepositoryRequest,
     Step,
+    VariableChange,
     refuse,
 )
 from . import choose as cuda

@@ -85,7 +85,7 @@ def pairs_of_gpu(device: str) -> frozenset[Pair]:
     gpu = catalog.gpu(device)
     if gpu is None:
         newer = not catalog.is_older_than_turing(device)
-        return frozenset([(catalog.NEWEST_BRANCH, OPEN)] if newer else [])
+        return frozenset([(catalog.newest_branch(), OPEN)] if newer else [])
     return frozenset(
         (branch.number, flavour)
         for branch in catalog.branches()
@@ -248,7 +248,7 @@ def drives(gpu: GpuFacts, branch: int, flavour: str, request: DriverRequest) -> 
     if known is None:
         if catalog.is_older_than_turing(gpu.device):
             return request.branch is not None and flavour == PROPRIETARY
-        return request.branch is not None or (branch >= catalog.NEWEST_BRANCH and flavour == OPEN)
+        return request.branch is not None or (branch >= catalog.newest_branch() and flavour == OPEN)
     return is_within(known, branch, flavour)
 
 

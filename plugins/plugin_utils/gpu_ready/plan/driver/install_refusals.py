@@ -8,7 +8,7 @@ from ...catalog.driver_sources import PRECOMPILED
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from .. import repository
-from ..model import VariableChange, DriverChoice, Refusal, RepositoryRequest, refuse
+from ..model import DriverChoice, Refusal, RepositoryRequest, VariableChange, refuse
 from . import alternatives, candidates
 from .alternatives import Situation
 from .candidates import Candidate

@@ -6,7 +6,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import FLAVOURS, Pair
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
-from ..model import VariableChange, Refusal, refuse
+from ..model import Refusal, VariableChange, refuse
 from . import alternatives
 from .alternatives import Situation
 from .candidates import (

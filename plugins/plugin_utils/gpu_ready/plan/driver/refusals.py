@@ -8,7 +8,7 @@ from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...completion import os_family
 from .. import repository
-from ..model import VariableChange, DriverChoice, Notice, Refusal, refuse
+from ..model import DriverChoice, Notice, Refusal, VariableChange, refuse
 from .candidates import (
     OF_KERNEL,
     DriverRequest,
@@ -38,8 +38,8 @@ def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
     remedy = (
         "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(fitting)
         if fitting
-        else "take the host out of the inventory of gpu-ready, or describe its packages in a file of catalog/distros "
-        "(docs/dev/architecture.md)"
+        else "take the host out of the inventory of gpu-ready, or describe its packages in gpu_ready_catalog_overlay "
+        "(docs/catalog.md)"
     )
     name = "%s (ID=%s, VERSION_ID=%s in /etc/os-release)" % (
         system.pretty or "this system",
@@ -143,7 +143,8 @@ def unknown_warnings(gpus: list[GpuFacts]) -> list[Notice]:
             "gpu_unknown",
             "%s is not in the catalog of %s: taken for newer, so it gets the newest branch with the open module"
             % (gpu_label(gpu), catalog.DATE),
-            "update gpu-ready, or set nvidia_driver_branch and nvidia_driver_flavour",
+            "update gpu-ready, describe it in gpu_ready_catalog_overlay, or set nvidia_driver_branch and "
+            "nvidia_driver_flavour",
         )
         for gpu in {gpu.device: gpu for gpu in gpus if catalog.gpu(gpu.device) is None}.values()
         if not catalog.is_older_than_turing(gpu.device)
@@ -175,7 +176,7 @@ def not_in_catalog(what: str, consequence: str) -> Notice:
     return Notice(
         "not_in_catalog",
         "the catalog of %s does not have %s: %s" % (catalog.DATE, what, consequence),
-        "nothing is to be done where it installs; the installation fails where its source does not have it",
+        "nothing is to be done where it installs; a row of it in gpu_ready_catalog_overlay ends this notice",
     )
 
 

@@ -145,3 +145,10 @@ def test_a_changed_file_is_read_again(own: Any) -> None:
     variables.parse_settings({"gpu_ready_catalog_overlay": path})
     known = catalog.branch(640)
     assert known and known.newest == "640.200.01"
+
+
+def test_the_example_of_the_page_is_accepted(own: Any) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/catalog.md").read_text(encoding="utf-8")
+    path = own(page.partition("```yaml\n")[2].partition("```")[0])
+    assert variables.parse_settings({"gpu_ready_catalog_overlay": path}).refusals == []
+    assert 625 in catalog.distro("fedora45")["driver_sources"]["cuda_repo"]["branches"]

@@ -311,9 +311,9 @@ def test_the_remedy_names_the_source_that_removes_nothing_and_works_as_typed(
 ) -> None:
     facts = having(host(engine(None), installed=installed), engines=KUBEADM)
     (refusal,) = docker.plan_docker(facts, settings(**more), Choices()).refusals
-    assert ("which keeps" in refusal.remedy) is bool(kept) and "docker_engine_version empty" not in refusal.remedy
+    assert ("to keep" in refusal.remedy) is bool(kept) and "docker_engine_version empty" not in refusal.remedy
     if kept:
-        assert refusal.remedy.startswith(f"set docker_engine_source: {kept}, which keeps it, or ")
+        assert refusal.remedy.startswith(f"set docker_engine_source to {kept} to keep it, or ")
         decision = docker.plan_docker(facts, settings(**{**more, "docker_engine_source": kept}), Choices())
         assert not decision.refusals and todo(decision.steps[-1])["remove"] == []
     # The other way: docker is not planned at all.
@@ -340,8 +340,8 @@ def test_with_permission_the_named_source_replaces_the_engine_that_is_there_with
     [
         (IO, {"source": "none", "version": "28.5"}, "docker_version_impossible", "docker_engine_source is none"),
         ({}, {"part": engine("1.2.3"), "version": "28"}, "docker_version_impossible", "no package that the catalog knows"),
-        (EL7, {"source": "distro", "version": "20.10", "distro": "centos7"}, "source_impossible", "does not exist for centos7"),
-        ({}, {"source": "distro", "distro": "el9"}, "source_impossible", "does not exist for el9"),
+        (EL7, {"source": "distro", "version": "20.10", "distro": "centos7"}, "docker_source_impossible", "does not exist for centos7"),
+        ({}, {"source": "distro", "distro": "el9"}, "docker_source_impossible", "does not exist for el9"),
     ],
 )  # fmt: skip
 def test_an_unavailable_version_is_refused(installed: Any, more: Any, code: str, words: str) -> None:

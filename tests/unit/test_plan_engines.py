@@ -75,7 +75,7 @@ def test_instances_of_mig_need_nvidias_toolkit(
     found = [one for decision in decisions for one in decision.refusals if one.code == "mig_impossible"]
     assert len(found) == refused
     for refusal in found:
-        assert "2 MIG instances" in refusal.message and "set nvidia_container_runtime_mode: toolkit" in refusal.remedy
+        assert "2 MIG instances" in refusal.message and "set nvidia_container_runtime_mode to toolkit" in refusal.remedy
 
 
 @pytest.mark.parametrize("names", [[], ["docker"]])

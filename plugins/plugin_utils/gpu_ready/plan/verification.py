@@ -4,7 +4,7 @@ from ....module_utils.gpu_ready.facts.blocked_module import blocked_text
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog.settings import Settings
 from . import health, parts
-from .model import Refusal
+from .model import Refusal, VariableChange, refuse
 
 
 def device_refusals(facts: Facts, settings: Settings, part: str = "") -> list[Refusal]:
@@ -16,11 +16,12 @@ def device_refusals(facts: Facts, settings: Settings, part: str = "") -> list[Re
     if not absent or part not in ("", parts.VERIFY):
         return []
     return [
-        Refusal(
+        refuse(
             "verify_devices_absent",
             "gpu_verify_devices names GPU %s, and this host has %s"
             % (" and ".join(absent), "GPU 0 only" if count == 1 else "GPUs 0 to %d" % (count - 1)),
-            "name indices from 0 to %d, or set gpu_verify_devices to all" % (count - 1),
+            VariableChange({"gpu_verify_devices": ["all"]}),
+            "name indices from 0 to %d" % (count - 1),
         )
     ]
 

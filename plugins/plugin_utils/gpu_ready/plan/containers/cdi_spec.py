@@ -5,7 +5,7 @@ from typing import NamedTuple
 from .....module_utils.gpu_ready.containers import cdi, driver_volume
 from .....module_utils.gpu_ready.facts.model import CdiSpecFacts, Facts
 from ...catalog.settings import Settings
-from ..model import Choices, Refusal
+from ..model import Choices, Refusal, VariableChange, refuse
 from . import cdi_versions
 from .model import CdiSpecParams, SupportFile
 
@@ -78,12 +78,12 @@ def mig_refusals(facts: Facts, mode: str) -> list[Refusal]:
     if mode not in (CDI, NATIVE) or complete or not facts.driver.mig_instances:
         return []
     return [
-        Refusal(
+        refuse(
             "mig_impossible",
             "this host has %d MIG instances, which nvidia_container_runtime_mode: %s cannot give to containers%s"
             % (len(facts.driver.mig_instances), mode, " without nvidia-ctk" if mode == CDI else ""),
-            "set nvidia_container_runtime_mode: toolkit%s"
-            % (", or install nvidia-container-toolkit" if mode == CDI else ", or cdi with nvidia-container-toolkit"),
+            VariableChange({"nvidia_container_runtime_mode": ["toolkit"]}),
+            "install nvidia-container-toolkit" if mode == CDI else "to cdi with nvidia-container-toolkit",
         )
     ]
 
@@ -149,13 +149,12 @@ def conflict(spec: CdiSpecFacts, mode: str, old: str | None = None) -> Refusal:
     but = spec.stale
     if old and not but and cdi_versions.is_new(spec):
         but = "for CDI %s, which %s does not read" % (spec.format, old)
-    return Refusal(
+    return refuse(
         "cdi_spec_conflict",
         "%s describes %s already%s, and two specifications of the same devices make docker refuse both"
         % (spec.path, cdi.KIND, " (but %s)" % but if but else ""),
-        "remove %s, or %s"
-        % (
-            spec.path,
-            "set nvidia_container_runtime_mode: cdi to use it" if mode == NATIVE else "write it again with nvidia-ctk",
-        ),
+        VariableChange({"nvidia_container_runtime_mode": [CDI]}, effect="to use it")
+        if mode == NATIVE
+        else "write it again with nvidia-ctk",
+        "remove %s" % spec.path,
     )

@@ -6,7 +6,7 @@ from .....module_utils.gpu_ready.base.disruptions import CONTAINERD_RESTART
 from .....module_utils.gpu_ready.containers.containerd import config, edits
 from .....module_utils.gpu_ready.facts.model import ContainerdFacts
 from ...catalog.settings import Settings
-from ..model import FileDiff, Refusal, Step
+from ..model import FileDiff, Refusal, Step, VariableChange, refuse
 from .model import ContainerdParams
 
 
@@ -100,10 +100,11 @@ def impossible(engine: ContainerdFacts, mode: str, default: bool) -> list[Refusa
         ]
     if default and mode != "toolkit":
         return [
-            Refusal(
+            refuse(
                 "default_runtime_impossible",
                 "nvidia_container_runtime_default is true, but mode %s has no runtime called nvidia" % mode,
-                "set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
+                VariableChange({"nvidia_container_runtime_mode": ["toolkit"]}),
+                "nvidia_container_runtime_default to false",
             )
         ]
     return []

@@ -11,7 +11,7 @@ from .....module_utils.gpu_ready.packaging.version_match import version_matches
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
-from ..model import Notice, PackageTarget, Refusal, RepositoryParams, Step
+from ..model import Notice, PackageTarget, Refusal, RepositoryParams, Step, VariableChange, refuse
 from .model import DockerInstallParams
 
 SERVICE = "docker"
@@ -318,7 +318,8 @@ def conflict_refusal(facts: Facts, target: DockerTarget, remove: list[str]) -> R
     one = len(remove) == 1
     text = "%s %s installed and exclude%s %s, which is requested"
     users, kept = containerd_users(facts, remove), find_fitting_source(facts, target.version)
-    ways = ["set docker_engine_source: %s, which keeps %s" % (kept, "it" if one else "them")] if kept else []
+    keep = VariableChange({"docker_engine_source": [kept]}, effect="to keep %s" % ("it" if one else "them"))
+    ways: list[VariableChange | str] = [keep] if kept else []
     if find_installed_source(facts):
         ways.append("leave docker_engine_version empty, which keeps docker %s" % (facts.docker.version or "as it is"))
     if users:
@@ -327,10 +328,11 @@ def conflict_refusal(facts: Facts, target: DockerTarget, remove: list[str]) -> R
         "this removes the containerd that runs %s" % users if users else "images and volumes in /var/lib/docker stay"
     )
     allow = "allow %s removal with docker_engine_replace_conflicting: true (%s)" % ("its" if one else "their", stays)
-    return Refusal(
+    return refuse(
         "docker_conflicting_packages",
         text % (", ".join(remove), "is" if one else "are", "s" if one else "", target.title),
-        ", or ".join(ways + [allow]),
+        [*ways, allow][0],
+        *(str(one) for one in [*ways, allow][1:]),
     )
 
 
@@ -374,10 +376,11 @@ def snap_refusal(engine: DockerFacts) -> Refusal:
 
 
 def missing_docker() -> Refusal:
-    return Refusal(
+    return refuse(
         "docker_missing",
         "docker is not installed, and docker_engine_source is none",
-        "install docker, or set docker_engine_source: auto",
+        VariableChange({"docker_engine_source": ["auto"]}),
+        "install docker",
     )
 
 
@@ -386,10 +389,11 @@ def unknown_source(facts: Facts, settings: Settings) -> Refusal:
     name = facts.base.distro or facts.base.os.id
     if known:
         state = "docker is not installed" if not facts.docker.installed else "another docker is requested"
-        return Refusal(
-            "source_impossible",
+        return refuse(
+            "docker_source_impossible",
             "%s, and docker_engine_source %s does not exist for %s" % (state, settings.docker_engine_source, name),
-            "choose auto or %s, or install docker yourself and set docker_engine_source: none" % " or ".join(known),
+            VariableChange({"docker_engine_source": ["auto", *known]}),
+            "install docker yourself and set docker_engine_source to none",
         )
     return Refusal(
         "unknown_distribution",

@@ -12,7 +12,7 @@ from .....module_utils.gpu_ready.containers import names
 from .....module_utils.gpu_ready.containers.containerd import config, edits, toml
 from .....module_utils.gpu_ready.facts.model import Facts, KubernetesFacts
 from ...catalog.settings import Settings
-from ..model import Notice, Refusal, Step
+from ..model import Notice, Refusal, Step, VariableChange, refuse
 from .model import KubernetesParams
 
 TOOLKIT = "toolkit"
@@ -109,13 +109,15 @@ def impossible(kubelet: KubernetesFacts, settings: Settings, cdi_enabled: bool, 
         found.append(Refusal("kubernetes_unit_missing", message, remedy))
     if mode != TOOLKIT and not cdi_enabled:
         message = "the containerd of %s has CDI disabled, which nvidia_container_runtime_mode: %s needs" % (name, mode)
-        remedy = "set nvidia_container_runtime_mode: toolkit, or update %s to a release with containerd 2" % name
-        found.append(Refusal("engine_without_cdi", message, remedy))
+        change = VariableChange({"nvidia_container_runtime_mode": ["toolkit"]})
+        also = "update %s to a release with containerd 2" % name
+        found.append(refuse("engine_without_cdi", message, change, also))
     default = settings.nvidia_container_runtime_default and mode == TOOLKIT
     if default and default_runtime != "nvidia":
         message = "nvidia_container_runtime_default is true, and %s selects its default runtime itself" % name
-        remedy = "set default-runtime: nvidia in %s/config.yaml and restart it, or leave the variable off" % directory
-        found.append(Refusal("kubernetes_default_runtime", message, remedy))
+        off = VariableChange({"nvidia_container_runtime_default": [False]})
+        also = "set default-runtime: nvidia in %s/config.yaml and restart it" % directory
+        found.append(refuse("kubernetes_default_runtime", message, off, also))
     used = [file for file in kubelet.templates[:1] if mode == TOOLKIT]
     words = ('template "base"', ".ExtraRuntimes", "nvidia-container-runtime")
     for file in used:

@@ -14,7 +14,17 @@ from .....module_utils.gpu_ready.verify.expectation import RuntimeChoice
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
-from ..model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step
+from ..model import (
+    Choices,
+    Decision,
+    Notice,
+    PackageTarget,
+    Refusal,
+    RepositoryParams,
+    Step,
+    VariableChange,
+    refuse,
+)
 from . import (
     cdi_spec,
     cdi_versions,
@@ -155,20 +165,21 @@ def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> li
     version = docker_packages.engine_version(facts, settings)
     if mode == CDI and version and engines.capabilities(version).cdi == "none":
         found.append(
-            Refusal(
+            refuse(
                 "engine_without_cdi",
                 "docker %s has no CDI, which nvidia_container_runtime_mode: %s needs (25.0 is the first that has it)"
                 % (version, mode),
-                "set nvidia_container_runtime_mode: toolkit or native (they work with every docker), or install docker "
-                "25 or newer",
+                VariableChange({"nvidia_container_runtime_mode": ["toolkit", "native"]}),
+                "install docker 25 or newer",
             )
         )
     if mode != TOOLKIT and default:
         found.append(
-            Refusal(
+            refuse(
                 "default_runtime_impossible",
                 "nvidia_container_runtime_default is true, but mode %s has no runtime called nvidia" % mode,
-                "set nvidia_container_runtime_mode: toolkit, or nvidia_container_runtime_default: false",
+                VariableChange({"nvidia_container_runtime_mode": ["toolkit"]}),
+                "nvidia_container_runtime_default to false",
             )
         )
     return found
@@ -231,10 +242,11 @@ def volume_steps(facts: Facts, choices: Choices) -> tuple[list[Step], list[Refus
 
 
 def foreign_volume() -> Refusal:
-    return Refusal(
+    return refuse(
         "driver_volume_conflict",
         "%s exists, but gpu-ready did not create it" % driver_volume.ROOT,
-        "move it away, or set nvidia_container_runtime_mode: toolkit",
+        VariableChange({"nvidia_container_runtime_mode": ["toolkit"]}),
+        "move it away",
     )
 
 

@@ -102,6 +102,11 @@ def test_a_source_with_a_closed_list_is_no_source_of_a_new_branch(distro: str) -
     assert codes(decide(bare(H100, distro=distro), nvidia_driver_branch=str(NEW))) == ["branch_not_carried"]
 
 
+def test_an_unknown_branch_before_a_list_is_not_in_it() -> None:
+    assert codes(decide(bare(H100, distro="el10"), nvidia_driver_branch="545")) == ["branch_not_carried"]
+    assert codes(decide(bare(H100, distro="el9"), nvidia_driver_branch="545")) == []
+
+
 def test_an_unknown_branch_between_two_has_the_flavours_of_the_one_before() -> None:
     assert catalog.branch_rules(545).flavours == ("open", "proprietary")
     assert catalog.branch_rules(NEW).flavours == ("open",)
@@ -130,6 +135,12 @@ def test_an_unknown_toolkit_of_a_known_major_has_its_limits() -> None:
     assert codes(decide(bare(V100, distro="debian12"), **given)) == ["cuda_drops_gpu"]
     decided = decide(bare(T4, distro="el9"), nvidia_driver_branch="570", **given)
     assert codes(decided) == ["cuda_above_driver"]
+
+
+def test_what_an_unknown_toolkit_compiles_for_has_no_end() -> None:
+    rules = catalog.toolkit_rules(f"{MAJOR}.{MINOR + 1}")
+    assert rules is not None and rules.compute == (catalog.toolkits()[-1].compute[0], catalog.NO_LIMIT)
+    assert catalog.toolkit_rules(f"{MAJOR + 1}.0") is None
 
 
 def test_an_unknown_release_is_installed_by_nvidias_installer() -> None:

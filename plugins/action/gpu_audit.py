@@ -11,7 +11,7 @@ from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.answers.audit import AuditAnswer
 from ..plugin_utils.gpu_ready.plan import answer as decide
 from ..plugin_utils.gpu_ready.plan import audit
-from ..plugin_utils.gpu_ready.settings.variables import parse_settings
+from ..plugin_utils.gpu_ready.settings.variables import settings_for_plan
 from . import gpu_node_plan
 
 
@@ -24,7 +24,7 @@ class ActionModule(gpu_node_plan.CollectingAction):
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Return the audit of a host. Raises WrongAnswer, AnsibleActionFail."""
         self.refuse_wrong_values(task_vars)
-        self.settings, self.refusals = parse_settings(plain(self._task.args.get("settings") or {}))
+        self.settings, self.refusals = settings_for_plan(plain(self._task.args.get("settings") or {}))
         self.treat_as = self.settings.gpu_ready_treat_as or None
         return self.ask_facts(tmp, task_vars)
 

@@ -19,7 +19,7 @@ from ..module_utils.gpu_ready.facts.collected import CollectedCapture
 from ..plugin_utils import answers
 from ..plugin_utils.control_node import plain, version
 from ..plugin_utils.gpu_ready.explain import captures
-from ..plugin_utils.gpu_ready.settings.variables import parse_settings
+from ..plugin_utils.gpu_ready.settings.variables import settings_for_plan
 from . import gpu_node_plan
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ class ActionModule(gpu_node_plan.CollectingAction):
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
         self.host, self.directory = str((task_vars or {})["inventory_hostname"]), given["directory"]
         self.settings = plain(given["settings"])
-        self.treat_as = parse_settings(self.settings).settings.gpu_ready_treat_as or None
+        self.treat_as = settings_for_plan(self.settings).settings.gpu_ready_treat_as or None
         return self.ask_facts(tmp, task_vars)
 
     def compute(self, facts: Any) -> dict[str, Any]:

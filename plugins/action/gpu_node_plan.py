@@ -33,7 +33,7 @@ from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.plan import answer as decide
 from ..plugin_utils.gpu_ready.plan import parts
 from ..plugin_utils.gpu_ready.settings import options
-from ..plugin_utils.gpu_ready.settings.variables import parse_settings
+from ..plugin_utils.gpu_ready.settings.variables import settings_for_plan
 from ..plugin_utils.process_limits import PLANNING
 from . import gpu_host_module
 
@@ -138,7 +138,7 @@ class ActionModule(CollectingAction):
             raise AnsibleActionFail(validated.error_messages[0])
         self.given = plain(validated.validated_parameters)
         variables = {name: value for name, value in self.given.items() if name not in ("overrides", "drains", "part")}
-        self.settings, refusals = parse_settings(parts.own_variables(variables, self.given["part"]))
+        self.settings, refusals = settings_for_plan(parts.own_variables(variables, self.given["part"]))
         refusals += self.wrong_values(task_vars or {})
         if refusals:
             return {"changed": False, "lease": "", **decide.refusal_json(refusals)}

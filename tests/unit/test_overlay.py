@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.catalog import overlay
 from plugins.plugin_utils.gpu_ready.explain import host as explain_host
+from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.settings import variables
-from tests.unit.goldens import decide
 from tests.unit.hosts import H100, bare
 
 BRANCH = {
@@ -59,6 +60,10 @@ def own(tmp_path: Path) -> Iterator[Any]:
     overlay.use("")
 
 
+def decide(facts: Facts, **given: Any) -> compose.Plan:
+    return compose.plan(facts, variables.settings_for_plan(given).settings)
+
+
 def notices(decided: Any) -> list[str]:
     return [one.code for one in decided.warnings if one.code == "not_in_catalog"]
 
@@ -89,15 +94,15 @@ def test_a_distribution_of_the_operator_is_planned_by_gpu_explain(own: Any) -> N
 
 
 def test_the_catalog_is_itself_again_without_the_file(own: Any) -> None:
-    variables.parse_settings({"gpu_ready_catalog_overlay": own(LATER)})
+    variables.settings_for_plan({"gpu_ready_catalog_overlay": own(LATER)})
     assert catalog.branch(640)
-    variables.parse_settings({})
+    variables.settings_for_plan({})
     assert catalog.branch(640) is None and "fedora45" not in catalog.distros() and catalog.gpu("3abc") is None
 
 
 def test_a_row_of_the_catalog_is_changed_key_by_key(own: Any) -> None:
     before = catalog.branch(595)
-    variables.parse_settings({"gpu_ready_catalog_overlay": own({"branches": {595: {"newest": "595.99.01"}}})})
+    variables.settings_for_plan({"gpu_ready_catalog_overlay": own({"branches": {595: {"newest": "595.99.01"}}})})
     assert before and catalog.branch(595) == before._replace(newest="595.99.01")
 
 
@@ -116,6 +121,7 @@ def test_a_row_of_the_catalog_is_changed_key_by_key(own: Any) -> None:
         ({"branches": {640: {**BRANCH, "eol": "soon"}}}, "eol is 'soon'", "write it as '20"),
         ({"branches": {640: {**BRANCH, "newest": 640.1}}}, "newest is 640.1", "in quotes"),
         ({"branches": {640: {**BRANCH, "flavours": "open"}}}, "flavours is 'open'", "write it as ["),
+        ({"gpus": {"3abc": {**GPU, "first_branch": True}}}, "first_branch is True", "write it as"),
         ({"gpus": {"3ABC": GPU}}, "gpus 3ABC: that is no name of a row", "in quotes"),
         ({"distros": {"fedora45": {"like": "fedora99"}}}, "like: fedora99 is no distribution", "fedora44"),
         (
@@ -127,22 +133,22 @@ def test_a_row_of_the_catalog_is_changed_key_by_key(own: Any) -> None:
 )  # fmt: skip
 def test_a_wrong_file_is_a_refusal_with_file_row_cause_and_remedy(own: Any, rows: Any, cause: str, remedy: str) -> None:
     path = own(rows)
-    (refusal,) = variables.parse_settings({"gpu_ready_catalog_overlay": path}).refusals
+    (refusal,) = variables.settings_for_plan({"gpu_ready_catalog_overlay": path}).refusals
     assert refusal.code == "catalog_overlay_wrong"
     assert path in refusal.message and cause in refusal.message and remedy in refusal.remedy, refusal
     assert catalog.branch(640) is None
 
 
 def test_a_file_that_is_not_there_is_named(own: Any) -> None:
-    (refusal,) = variables.parse_settings({"gpu_ready_catalog_overlay": "/nowhere/own.yml"}).refusals
+    (refusal,) = variables.settings_for_plan({"gpu_ready_catalog_overlay": "/nowhere/own.yml"}).refusals
     assert "/nowhere/own.yml cannot be read on the control node: No such file" in refusal.message
 
 
 def test_a_changed_file_is_read_again(own: Any) -> None:
     path = own({"branches": {640: BRANCH}})
-    variables.parse_settings({"gpu_ready_catalog_overlay": path})
+    variables.settings_for_plan({"gpu_ready_catalog_overlay": path})
     own({"branches": {640: {**BRANCH, "newest": "640.200.01"}}})
-    variables.parse_settings({"gpu_ready_catalog_overlay": path})
+    variables.settings_for_plan({"gpu_ready_catalog_overlay": path})
     known = catalog.branch(640)
     assert known and known.newest == "640.200.01"
 
@@ -150,5 +156,5 @@ def test_a_changed_file_is_read_again(own: Any) -> None:
 def test_the_example_of_the_page_is_accepted(own: Any) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/catalog.md").read_text(encoding="utf-8")
     path = own(page.partition("```yaml\n")[2].partition("```")[0])
-    assert variables.parse_settings({"gpu_ready_catalog_overlay": path}).refusals == []
+    assert variables.settings_for_plan({"gpu_ready_catalog_overlay": path}).refusals == []
     assert 625 in catalog.distro("fedora45")["driver_sources"]["cuda_repo"]["branches"]

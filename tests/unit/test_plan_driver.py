@@ -358,7 +358,7 @@ def test_an_unknown_distribution_is_named_by_its_id() -> None:
     facts = having(facts, base={"distro": None})
     facts = having(facts, base={"os": {"id": "plan9", "version_id": "4", "pretty": "Plan 9"}})
     (refusal,) = decide(facts).refusals
-    assert "ID=plan9" in refusal.message and "catalog/distros" in refusal.remedy
+    assert "ID=plan9" in refusal.message and "gpu_ready_catalog_overlay" in refusal.remedy
     assert "gpu_ready_treat_as" not in refusal.remedy
 
 

@@ -1,7 +1,7 @@
 """The files of the catalog, which travel with the collection."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 
@@ -14,8 +14,13 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read(name: str | Path) -> Any:
     """Return the data of a file below catalog/. Raises OSError, yaml.YAMLError."""
     with (CATALOG / name).open(encoding="utf-8") as file:
-        loader = LOADER(file)
-        try:
-            return loader.get_single_data()
-        finally:
-            loader.dispose()
+        return parse(file)
+
+
+def parse(text: str | TextIO) -> Any:
+    """Return the data of a text. Raises yaml.YAMLError."""
+    loader = LOADER(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()

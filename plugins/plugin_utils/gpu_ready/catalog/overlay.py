@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from . import data
-from .files import LOADER
+from .files import parse
 
 LIKE = "like"
 PATTERNS: dict[str, dict[str, str]] = {
@@ -102,7 +102,7 @@ def unreadable(path: str, error: OSError) -> OverlayError:
 
 def read(path: str) -> Any:
     try:
-        return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  a safe loader
+        return parse(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise unreadable(path, error) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

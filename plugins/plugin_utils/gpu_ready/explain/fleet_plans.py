@@ -153,7 +153,7 @@ def plan_of(facts: Facts, given: dict[str, Any]) -> compose.Plan:
     rules = other_rules()
     others = {name: value for name, value in given.items() if name in rules}
     own = {name: value for name, value in given.items() if name not in others}
-    settings, refusals = variables.parse_settings(own)
+    settings, refusals = variables.settings_for_plan(own)
     refusals = refusals + variables.wrong_values(rules, others)
     return decide.refused_plan(refusals) if refusals else compose.plan(facts, settings)
 

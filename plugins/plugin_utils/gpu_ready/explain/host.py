@@ -96,7 +96,7 @@ class PlannedHost(NamedTuple):
 
 def plan_host(host: Host, given: Mapping[str, object]) -> PlannedHost:
     """Collect facts and plan, as site.yml does; ``given`` are the variables of gpu_node_plan."""
-    settings, refusals = variables.parse_settings(given)
+    settings, refusals = variables.settings_for_plan(given)
     facts = complete.collect_facts(host, settings.gpu_ready_treat_as or None, complete.today())
     plan = decide.refused_plan(refusals) if refusals else compose.plan(facts, settings)
     return PlannedHost(facts, settings, plan)

@@ -64,17 +64,21 @@ def parse_settings(given: Mapping[str, Any]) -> ParsedSettings:
             refusals.append(refusal)
             values[name], _ = convert(rule_for(name), default)
     settings = Settings(**values)
-    refusals += use_overlay(settings.gpu_ready_catalog_overlay)
     return ParsedSettings(settings, refusals + nested_options.refusals(settings) + contradictions(settings))
 
 
-def use_overlay(path: str) -> list[Refusal]:
-    """Make the catalog of this process the one of these settings; a file that cannot be used is a refusal."""
+def settings_for_plan(given: Mapping[str, Any]) -> ParsedSettings:
+    """Convert variables as :func:`parse_settings` does, and make the catalog of this process the one of these settings.
+
+    A file of the operator that cannot be used is a refusal.
+    """
+    parsed = parse_settings(given)
     try:
-        overlay.use(path)
+        overlay.use(parsed.settings.gpu_ready_catalog_overlay)
     except overlay.OverlayError as error:
-        return [Refusal("catalog_overlay_wrong", "gpu_ready_catalog_overlay: %s" % error, error.remedy)]
-    return []
+        wrong = Refusal("catalog_overlay_wrong", "gpu_ready_catalog_overlay: %s" % error, error.remedy)
+        return parsed._replace(refusals=[*parsed.refusals, wrong])
+    return parsed
 
 
 def wrong_values(rules: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> list[Refusal]:

@@ -216,8 +216,8 @@ def test_facts_are_no_templates_and_no_variable_reaches_a_host(tmp_path: Path) -
 
 @pytest.mark.host_io
 def test_wrong_settings_are_refused_before_a_host_is_asked(tmp_path: Path) -> None:
-    text = play(tmp_path, {"one": HONEST}, options="{nvidia_driver_branch: newest, nvidia_driver_hold: perhaps}")
-    assert "planned one nvidia_driver_branch is 'newest'" in text and "nvidia_driver_hold is 'perhaps'" in text, text
+    text = play(tmp_path, {"one": HONEST}, options="{nvidia_driver_branch: fresh, nvidia_driver_hold: perhaps}")
+    assert "planned one nvidia_driver_branch is 'fresh'" in text and "nvidia_driver_hold is 'perhaps'" in text, text
     assert calls(tmp_path, "one") == []
 
 

@@ -91,7 +91,7 @@ def test_a_branch_that_no_source_confirms_waits_for_one_that_is_confirmed() -> N
     assert branch(on("2026-11-27", V100, distro="fedora44")) == 580
 
 
-def test_the_age_of_the_catalog_is_said_from_three_months_on() -> None:
+def test_the_age_of_the_catalog_is_reported_from_three_months_on() -> None:
     def notice(day: str) -> list[str]:
         return [one.message for one in on(day, T4).warnings if one.code == "catalog_old"]
 

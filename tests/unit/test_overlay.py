@@ -1,4 +1,4 @@
-"""The operator's own rows of the catalog: what they change in plans, and what is said of wrong ones."""
+"""The operator's own rows of the catalog: what they change in plans, and the messages of wrong ones."""
 
 import json
 from collections.abc import Iterator

@@ -80,7 +80,7 @@ def branches(data: Distribution, source: str, kind: str = DKMS) -> list[int]:
 
 
 def carries(data: Distribution, source: str, kind: str, branch: int) -> bool:
-    """Return True if a source has a branch, or may have one that the catalog does not know, since its list goes on."""
+    """Return True if a source has a branch, or may have one that the catalog does not know: its list is open."""
     entry = source_entry(data, source, kind)
     if branch in branches(data, source, kind):
         return True

@@ -40,7 +40,7 @@ def with_lists(data: dict[str, Any], branches: dict[str, Any], toolkits: list[st
 
 
 def open_from(entry: dict[str, Any], key: str, listed: Iterable[Any]) -> None:
-    """Keep the limit of a list that has one without an end: such a list goes on with what the catalog does not know."""
+    """Keep the limit of a list that has one without an end: it may have what the catalog does not know."""
     limits = [str(item).rpartition(">=")[2] for item in listed if ">=" in str(item)]
     if limits:
         entry[key] = limits[0]

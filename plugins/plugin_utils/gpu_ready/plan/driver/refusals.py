@@ -172,7 +172,7 @@ def not_in_catalog_warnings(driver: DriverChoice, data: Distribution) -> list[No
 
 
 def not_in_catalog(what: str, consequence: str) -> Notice:
-    """Say that the plan goes beyond the catalog: the same for a driver, a toolkit and cuDNN."""
+    """Say that the plan is beyond the catalog: the same for a driver, a toolkit and cuDNN."""
     return Notice(
         "not_in_catalog",
         "the catalog of %s does not have %s: %s" % (catalog.DATE, what, consequence),

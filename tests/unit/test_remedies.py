@@ -136,6 +136,8 @@ WIDE: list[dict[str, Any]] = [
       for source in ("archive", "package")),
     {"cudnn_source": "package", "cuda_toolkit_versions": ["12.9", "13.0"]},
     {"nvidia_container_runtime_mode": "native", "docker_engine_source": "docker_ce"},
+    {"nvidia_container_runtime_mode": "cdi", "nvidia_container_runtime_default": True,
+     "nvidia_container_runtime_engines": ["docker", "containerd"]},
 ]  # fmt: skip
 ROUNDS = 4
 

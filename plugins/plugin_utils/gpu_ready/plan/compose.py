@@ -114,7 +114,9 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
             dcgm.plan_dcgm(facts, settings, choices),
         ]
     refusals = lost + unknown_kubelet + verification.device_refusals(facts, settings, part)
-    refusals += [refusal for decision in decisions + [*watching] for refusal in decision.refusals]
+    for refusal in (one for decision in decisions + [*watching] for one in decision.refusals):
+        if refusal not in refusals:  # two engines may refuse the same
+            refusals.append(refusal)
     warnings = catalog_age_warnings(facts)
     warnings += treat_as_warnings(facts, settings.gpu_ready_treat_as)
     warnings += nested_options.unknown_names(facts, settings)

@@ -9,7 +9,7 @@ from ..catalog import model as catalog
 from ..catalog.model import Distribution
 from ..catalog.settings import Settings
 from . import repository
-from .model import Decision, Refusal, RepositoryParams, Step
+from .model import Decision, Refusal, RepositoryParams, Step, VariableChange, refuse
 
 
 class NodeExporterParams(NamedTuple):
@@ -78,10 +78,12 @@ def unavailable(data: Distribution) -> Refusal:
     where = "it has no package"
     if entry:
         where = "its package is in %s, which this host does not have" % entry["repository"]
-    first = "add that repository (dnf install epel-release), " if entry else ""
-    return Refusal(
+    first = ["add that repository (dnf install epel-release)"] if entry else []
+    return refuse(
         "node_exporter_unavailable",
         "gpu_monitoring_node_exporter is install, but node_exporter is in no repository of %s: %s"
         % (data["pretty"], where),
-        first + "install node_exporter yourself, or set gpu_monitoring_node_exporter: keep",
+        VariableChange({"gpu_monitoring_node_exporter": ["keep"]}),
+        *first,
+        "install node_exporter yourself",
     )

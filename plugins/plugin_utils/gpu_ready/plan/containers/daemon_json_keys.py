@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from .....module_utils.gpu_ready.containers import docker as engines
 from .....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
 from .....module_utils.gpu_ready.facts.model import DockerFacts
-from ..model import Refusal
+from ..model import Refusal, VariableChange, refuse
 from .model import DaemonOptions
 
 POINTERS = ("/runtimes/nvidia", "/default-runtime", "/features/cdi")
@@ -123,12 +123,12 @@ def has_nvidia_default(text: str) -> bool:
 
 
 def missing_runtime(path: str) -> Refusal:
-    return Refusal(
+    return refuse(
         "default_runtime_impossible",
         "default-runtime is nvidia in %s, and this nvidia_container_runtime_mode has no runtime of that name: no "
         "container could start" % path,
-        "take default-runtime out of it (and of docker_engine_daemon_options), or set nvidia_container_runtime_mode: "
-        "toolkit",
+        VariableChange({"nvidia_container_runtime_mode": ["toolkit"]}),
+        "take default-runtime out of it (and of docker_engine_daemon_options)",
     )
 
 

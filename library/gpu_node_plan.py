@@ -264,6 +264,13 @@ options:
     type: str
     default: toolkit
     choices: [toolkit, cdi, native]
+  nvidia_container_toolkit_version:
+    description: >-
+      Version of NVIDIA's container toolkit: upgrades or downgrades its packages. V(1.19) is the newest 1.19.
+      Empty: the newest version if the toolkit is missing, otherwise the installed one; a plan and an audit warn
+      of one with published vulnerabilities.
+    type: str
+    default: ""
   nvidia_driver_branch:
     description: >-
       The driver branch. Empty or V(auto): of the branches that support every GPU of the host, the maintained one

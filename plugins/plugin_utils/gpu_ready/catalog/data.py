@@ -27,7 +27,7 @@ def dcgm_files() -> dict[str, str]:
 
 def read_rows() -> dict[str, Any]:
     """Return the files that an operator's own can add to (overlay.py), by name; the distributions by their key."""
-    names = ("branches", "cuda", "cudnn", "gpus", "repositories")
+    names = ("branches", "cuda", "cudnn", "gpus", "repositories", "security")
     distros = {path.stem: read(path) for path in sorted((CATALOG / "distros").glob("*.yml"))}
     return {name: read(name + ".yml") for name in names} | {"distros": distros}
 
@@ -48,6 +48,7 @@ REPOSITORIES: dict[str, dict[str, Any]]
 GPU_GROUPS: list[dict[str, Any]]
 NVSWITCHES: dict[str, str]
 FIRST_OF_TURING: str
+BULLETINS: dict[str, dict[str, Any]]
 GENERATION = 0
 """Counts the times that the rows above were written."""
 
@@ -74,6 +75,7 @@ def use(rows: dict[str, Any]) -> None:
         GPU_GROUPS=gpus["gpus"],
         NVSWITCHES=gpus["nvswitches"],
         FIRST_OF_TURING=gpus["first_of_turing"],
+        BULLETINS=rows["security"]["bulletins"],
         GENERATION=GENERATION + 1,
     )
 

@@ -82,6 +82,16 @@ class Cudnn(NamedTuple):
     archives: dict[tuple[str, str], dict[str, str | None]]
 
 
+class Bulletin(NamedTuple):
+    """Published vulnerabilities of a component: ``fixed`` is the first version without them, by branch."""
+
+    number: str
+    date: str
+    component: str
+    cves: tuple[str, ...]
+    fixed: tuple[str, ...]
+
+
 def newest_branch() -> int:
     """Return what a GPU gets that is newer than the catalog."""
     return catalog_data.PUBLISHED[-1]
@@ -279,6 +289,15 @@ def families() -> dict[str, Any]:
 def is_realtime(kernel: str) -> bool:
     """Return True if a kernel has PREEMPT_RT, by its release: no module of NVIDIA builds for it."""
     return bool(re.search(families()["realtime_kernels"], kernel))
+
+
+def bulletins() -> list[Bulletin]:
+    """Return the bulletins about vulnerabilities, the oldest first (catalog/security.yml)."""
+    found = [
+        Bulletin(number, row["date"], row["component"], tuple(row["cves"]), tuple(row["fixed"]))
+        for number, row in catalog_data.BULLETINS.items()
+    ]
+    return sorted(found, key=lambda one: one.date)
 
 
 def repositories() -> dict[str, dict[str, Any]]:

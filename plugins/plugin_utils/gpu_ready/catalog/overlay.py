@@ -24,6 +24,7 @@ PATTERNS: dict[str, dict[str, str]] = {
     "cudnn": {"": r"\d+(\.\d+){3}"},
     "gpus": {"": "[0-9a-f]{4}"},
     "distros": {"": "[a-z0-9]+"},
+    "bulletins": {"": r"[\w.-]+", "date": r"\d{4}-\d\d", "component": "driver|container_toolkit"},
     "repositories": {
         "": "[a-z0-9][a-z0-9.-]*", "url": "https?://.+", "key_url": "https?://.+", "fingerprint": "[0-9A-F]{40}",
     },
@@ -61,6 +62,7 @@ SECTIONS: dict[str, Section] = {
     "installers": Section(lambda files: files["cuda"]["installers"]["releases"], "cuda.yml"),
     "cudnn": Section(lambda files: files["cudnn"]["releases"], "cudnn.yml"),
     "gpus": Section(gpu_rows, "gpus.yml"),
+    "bulletins": Section(lambda files: files["security"]["bulletins"], "security.yml"),
     "distros": Section(lambda files: files["distros"], "distros/"),
     "repositories": Section(lambda files: files["repositories"]["repositories"], "repositories.yml"),
 }

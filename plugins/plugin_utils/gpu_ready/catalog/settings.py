@@ -51,6 +51,7 @@ class Settings(NamedTuple):
     nvidia_container_runtime_engines: list[str]
     nvidia_container_runtime_migrate: bool
     nvidia_container_runtime_mode: str
+    nvidia_container_toolkit_version: str
     nvidia_driver_branch: str
     nvidia_driver_flavour: str
     nvidia_driver_hold: bool
@@ -110,6 +111,7 @@ _ROWS = json.loads(r'''{
 "nvidia_container_runtime_engines":[[],"list",["docker","podman","containerd","crio","k3s","rke2"],"","","text",["containerd"]],
 "nvidia_container_runtime_migrate":[false,"bool",[],"","","text"],
 "nvidia_container_runtime_mode":["toolkit","str",["toolkit","cdi","native"],"","","text"],
+"nvidia_container_toolkit_version":["","str",[],"\\d+(\\.\\d+){1,2}","a version such as 1.19 or 1.19.1, or empty","text","1.19.1"],
 "nvidia_driver_branch":["","str",[],"\\d{2,4}|auto|lts|production|newest","a branch such as 580, lts, production, newest, or empty","text","580"],
 "nvidia_driver_flavour":["auto","str",["auto","open","proprietary"],"","","text"],
 "nvidia_driver_hold":[true,"bool",[],"","","text"],

@@ -9,7 +9,7 @@ from ....module_utils.gpu_ready.base.disruptions import REBOOT
 from ....module_utils.gpu_ready.facts.blocked_module import blocked_text
 from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from ..report.host_audit import AuditCheck
-from . import compose, health, verification
+from . import compose, health, security, verification
 from . import upgrade as plan_upgrade
 from .driver import parameters
 from .model import DriverChoice, Refusal
@@ -79,7 +79,7 @@ def all_checks(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     checks += check_fabric_manager(facts, decided)
     checks += check_parameters(facts, decided) + check_groups(facts, decided)
     checks += [check_holds(facts, decided), check_next_boot(facts, chosen), check_reboot(facts, decided)]
-    return checks + [check_verified(facts, decided)]
+    return checks + check_security(facts) + [check_verified(facts, decided)]
 
 
 def health_checks(facts: Facts) -> list[AuditCheck]:
@@ -246,6 +246,19 @@ def check_reboot(facts: Facts, decided: compose.Plan) -> AuditCheck:
         why = "%s exists: a package of the system needs a reboot" % facts.base.reboot_mark
         return AuditCheck("reboot", "not needed", "pending", None, why)
     return AuditCheck("reboot", "not needed", "not needed", True)
+
+
+def check_security(facts: Facts) -> list[AuditCheck]:
+    """Report published vulnerabilities: drift where the branch has a fix, else what the operator has to know."""
+    present = security.installed(facts)
+    if not present:
+        return []
+    open_ = security.installed_vulnerable(facts)
+    found = ", ".join("%s %s" % (security.NAMES[component], version) for component, version in present.items())
+    fixed = ", ".join("%s %s" % (security.NAMES[one.component], one.fixed) for one in open_ if one.fixed)
+    ok = not open_ or (False if fixed else None)
+    why = "; ".join("%s: %s" % (one.text, one.remedy) for one in open_)
+    return [AuditCheck("security", fixed or None, found, ok, why)]
 
 
 def check_verified(facts: Facts, decided: compose.Plan) -> AuditCheck:

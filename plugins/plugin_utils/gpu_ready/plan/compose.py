@@ -14,7 +14,7 @@ from ....module_utils.gpu_ready.facts.model import BaseFacts, Facts
 from ....module_utils.gpu_ready.verify.expectation import DriverTarget, VerifyExpectation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
-from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, verification
+from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, security, verification
 from .apt_repository import contradiction_refusals
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
@@ -137,6 +137,8 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     if not refusals:
         steps += [step for decision in watching for step in decision.steps]
         warnings += [warning for decision in watching for warning in decision.warnings]
+    if part in ("", parts.DRIVER, parts.RUNTIME):
+        warnings += security.warnings(facts, driven.choice, steps)
     summary = summarize(facts, choices, steps, refusals, part)
     return Plan(True, summary, choices, steps, refusals, warnings, digest)
 

@@ -20,6 +20,7 @@ CUDA = "cuda_toolkit"
 CUDNN = "cudnn"
 DOCKER = "docker_engine"
 RUNTIME = "nvidia_container_runtime"
+TOOLKIT = "nvidia_container_toolkit"
 VERIFY = "gpu_verify"
 MONITORING = "gpu_monitoring"
 
@@ -42,8 +43,8 @@ PARTS: dict[str, RolePart] = {
     CUDA: RolePart(CUDA, (CUDA, DRIVER), (DRIVER,), (CUDA,)),
     CUDNN: RolePart(CUDNN, (CUDNN, DRIVER), (DRIVER,), (CUDNN,)),
     DOCKER: RolePart(DOCKER, (DOCKER,), (), (DOCKER,)),
-    RUNTIME: RolePart(RUNTIME, (RUNTIME, DRIVER), (DRIVER, DOCKER), (RUNTIME,)),
-    VERIFY: RolePart(VERIFY, (VERIFY, RUNTIME), (DRIVER, DOCKER), (VERIFY,)),
+    RUNTIME: RolePart(RUNTIME, (RUNTIME, TOOLKIT, DRIVER), (DRIVER, DOCKER), (RUNTIME,)),
+    VERIFY: RolePart(VERIFY, (VERIFY, RUNTIME, TOOLKIT), (DRIVER, DOCKER), (VERIFY,)),
     MONITORING: RolePart(MONITORING, (MONITORING,), (DRIVER,), (MONITORING,)),
 }
 """By the name of the role that a playbook uses. A verification has to know how containers get the GPUs."""

@@ -10,6 +10,7 @@ from .....module_utils.gpu_ready.containers import docker as engines
 from .....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
 from .....module_utils.gpu_ready.facts import affected
 from .....module_utils.gpu_ready.facts.model import Facts
+from .....module_utils.gpu_ready.packaging.version_match import version_matches
 from .....module_utils.gpu_ready.verify.expectation import RuntimeChoice
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
@@ -39,7 +40,7 @@ from . import (
 from .cdi_spec import CDI, NATIVE
 from .daemon_json_keys import TOOLKIT, VOLUME, ActivationReason
 from .model import DriverVolumeParams, RuntimeInstallParams
-from .runtime_cleanup import CleanupDecision
+from .runtime_cleanup import TOOLKIT_PACKAGES, CleanupDecision
 
 REPOSITORY = "container-toolkit"
 PACKAGES = ("nvidia-container-toolkit",)
@@ -189,11 +190,15 @@ def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> li
 
 
 def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[ActivationReason], list[Refusal]]:
-    """Return the steps that install the toolkit, the reasons they give for a restart of docker, and refusals."""
-    if facts.runtime.toolkit:
-        late = facts.runtime.hook_known is False
-        why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
-        return [], [ActivationReason(why, daemon_json.RESTART, True)] if late else [], []
+    """Return the steps that install the toolkit, the reasons they give for a restart of docker, and refusals.
+
+    A version is requested of all packages of a release: apt takes the newest of those that are not named.
+    """
+    requested, found = settings.nvidia_container_toolkit_version, facts.packages.installed.get(PACKAGES[0])
+    version = requested + "*" if requested else None
+    reasons = hook_reasons(facts)
+    if facts.runtime.toolkit and (version is None or version_matches(version, found or "")):
+        return [], reasons, []
     steps = []
     needed = [repository.parameters(toolkit_repository(facts), settings)]
     missing = repository.missing_repositories(facts, needed)
@@ -208,12 +213,27 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
     steps.append(
         Step(
             "nvidia_container_runtime.install",
-            "the NVIDIA container toolkit is not installed",
-            params=RuntimeInstallParams([PackageTarget(name) for name in PACKAGES]),
+            "the NVIDIA container toolkit is %s, nvidia_container_toolkit_version is %s"
+            % (found or "no package", requested)
+            if facts.runtime.toolkit
+            else "the NVIDIA container toolkit is not installed",
+            params=RuntimeInstallParams(
+                [PackageTarget(name, version) for name in (TOOLKIT_PACKAGES if version else PACKAGES)]
+            ),
         )
     )
-    why = "docker looks for nvidia-container-runtime-hook only when it starts"
-    return steps, [ActivationReason(why, daemon_json.RESTART, True)], repository.source_refusals(facts, missing)
+    return steps, reasons, repository.source_refusals(facts, missing)
+
+
+def hook_reasons(facts: Facts) -> list[ActivationReason]:
+    """Return why docker has to be restarted for the toolkit's hook, which it looks for only when it starts."""
+    if not facts.runtime.toolkit:
+        why = "docker looks for nvidia-container-runtime-hook only when it starts"
+    elif facts.runtime.hook_known is False:
+        why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
+    else:
+        return []
+    return [ActivationReason(why, daemon_json.RESTART, True)]
 
 
 def toolkit_repository(facts: Facts) -> str:

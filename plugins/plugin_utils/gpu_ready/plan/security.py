@@ -1,0 +1,113 @@
+"""Published vulnerabilities of what a host has, or gets: by its version and the bulletins of the catalog."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ....module_utils.gpu_ready.base import versions
+from ....module_utils.gpu_ready.facts.model import Facts
+from ..catalog import model as catalog
+from .model import DriverChoice, Notice, Step
+
+DRIVER, TOOLKIT = "driver", "container_toolkit"
+NAMES = {DRIVER: "driver", TOOLKIT: "NVIDIA container toolkit"}
+TOOLKIT_PACKAGE = "nvidia-container-toolkit"
+INSTALL, CLEANUP = "nvidia_container_runtime.install", "nvidia_container_runtime.cleanup"
+
+
+class Vulnerable(NamedTuple):
+    """A component with published vulnerabilities. ``fixed``: the version of its branch that has none, "" without one.
+
+    ``branches``: those with a fix.
+    """
+
+    component: str
+    version: str
+    fixed: str
+    bulletins: tuple[str, ...]
+    cves: tuple[str, ...]
+    branches: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        cves = self.cves[0] + (" and %d more" % (len(self.cves) - 1) if len(self.cves) > 1 else "")
+        fixed = "fixed in %s" % self.fixed if self.fixed else "not fixed in branch %d" % versions.branch(self.version)
+        many = "s" if len(self.bulletins) > 1 else ""
+        return "%s %s has published vulnerabilities, %s (%s; bulletin%s %s of NVIDIA)" % (
+            NAMES[self.component], self.version, fixed, cves, many, ", ".join(self.bulletins),
+        )  # fmt: skip
+
+    @property
+    def remedy(self) -> str:
+        if self.component == TOOLKIT:
+            return "set nvidia_container_toolkit_version to %s or a newer one, and run site.yml" % self.fixed
+        if self.fixed:
+            known = catalog.branch(versions.branch(self.version))
+            best = known.newest if known and versions.compare(known.newest, self.fixed) > 0 else self.fixed
+            return "run playbooks/upgrade_drivers.yml with nvidia_driver_version=%s, or a newer one" % best
+        return "run playbooks/upgrade_drivers.yml with nvidia_driver_branch set to one that has the fixes: %s" % (
+            ", ".join(map(str, self.branches))
+        )
+
+
+def find_vulnerable(component: str, version: str | None) -> Vulnerable | None:
+    """Return what is published about a version of a component; None for nothing, and for an unknown version."""
+    if not version or not versions.parse(version):
+        return None
+    branch, found = versions.branch(version), []
+    for one in catalog.bulletins():
+        if one.component != component:
+            continue
+        own = [fixed for fixed in one.fixed if versions.branch(fixed) == branch]
+        newer = branch > max(map(versions.branch, one.fixed))
+        if not newer and not any(versions.compare(version, fixed) >= 0 for fixed in own):
+            found.append((one, own))
+    if not found:
+        return None
+    fixes = sorted((fixed for _, own in found for fixed in own), key=versions.key)
+    last = found[-1][0]
+    return Vulnerable(
+        component,
+        version,
+        fixes[-1] if all(own for _, own in found) else "",
+        tuple(one.number for one, _ in found),
+        tuple(dict.fromkeys(cve for one, _ in reversed(found) for cve in one.cves)),
+        tuple(versions.branch(fixed) for fixed in last.fixed),
+    )
+
+
+def installed_toolkit(facts: Facts) -> str | None:
+    """Return the version of the container toolkit, None without a package of it."""
+    found = facts.packages.installed.get(TOOLKIT_PACKAGE)
+    return versions.upstream(found) if found else None
+
+
+def installed(facts: Facts) -> dict[str, str]:
+    """Return the versions of the components that a host has."""
+    disk = facts.driver.on_disk
+    found = {DRIVER: disk.version if disk else None, TOOLKIT: installed_toolkit(facts)}
+    return {component: version for component, version in found.items() if version}
+
+
+def installed_vulnerable(facts: Facts) -> list[Vulnerable]:
+    found = (find_vulnerable(component, version) for component, version in installed(facts).items())
+    return [one for one in found if one]
+
+
+def planned(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) -> dict[str, str]:
+    """Return the versions of the components that a host has when its plan is done, as far as they are known."""
+    found = installed(facts)
+    if driver is not None and not driver.satisfied:
+        found.pop(DRIVER, None)
+        if driver.version and len(versions.parse(driver.version)) > 1:
+            found[DRIVER] = driver.version
+    for step in steps:
+        packages = getattr(step.params, "packages", [])
+        if step.id == INSTALL or (step.id == CLEANUP and TOOLKIT_PACKAGE in packages):
+            found.pop(TOOLKIT, None)
+    return found
+
+
+def warnings(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) -> list[Notice]:
+    """Warn of what a host still has when its plan is done."""
+    found = (find_vulnerable(component, version) for component, version in planned(facts, driver, steps).items())
+    return [Notice("known_vulnerabilities", "the " + one.text, one.remedy) for one in found if one]

@@ -6,7 +6,7 @@ import pytest
 
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import audit, compose, security
-from plugins.plugin_utils.gpu_ready.plan.containers import runtime
+from plugins.plugin_utils.gpu_ready.plan.containers import runtime_cleanup
 from plugins.plugin_utils.gpu_ready.plan.model import PackageTarget
 from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit.hosts import T4, V100, having, installed, with_packages
@@ -85,6 +85,16 @@ def test_a_driver_without_a_fix_in_its_branch_needs_another_branch() -> None:
     assert remedy.endswith("nvidia_driver_branch set to one that has the fixes: 535, 580, 595")
 
 
+def test_an_archive_has_one_version_at_a_time() -> None:
+    facts = having(installed("debian12", T4, "distro", "535.261.03", "proprietary"), runtime={"toolkit": True})
+    ((message, remedy),) = notices(facts, nvidia_driver_source="distro")
+    assert message.startswith("the driver 535.261.03 has published vulnerabilities, fixed in 535.309.01")
+    assert remedy == (
+        "run playbooks/upgrade_drivers.yml when the archive has 535.309.01, or set nvidia_driver_source to cuda_repo or"
+        " runfile"
+    )
+
+
 def test_what_the_plan_replaces_is_judged_by_what_comes() -> None:
     assert notices(host("580.95.05"), nvidia_driver_version="580.178.04") == []
     ((message, _),) = notices(host("570.211.01"), nvidia_driver_version="580.95.05")
@@ -98,6 +108,7 @@ def test_what_the_plan_replaces_is_judged_by_what_comes() -> None:
         (host(toolkit="1.13.5-1"), False, "NVIDIA container toolkit 1.19.1"),
         (host("580.95.05"), False, "driver 580.159.03"),
         (host("570.211.01"), None, None),
+        (having(host("535.261.03"), driver={"origin": "distro"}), None, None),
         (host("570.211.01", "1.13.5-1"), False, "NVIDIA container toolkit 1.19.1"),
     ],
 )
@@ -129,7 +140,7 @@ def test_the_toolkit_gets_the_requested_version_with_all_packages_of_its_release
     assert ("nvidia_container_runtime.install" in steps) is bool(packages)
     if packages:
         targets = steps["nvidia_container_runtime.install"].params.packages  # type: ignore[attr-defined]
-        assert {one.name for one in targets} == {*runtime.TOOLKIT_PACKAGES} and {one.version for one in targets} == {
+        assert {one.name for one in targets} == {*runtime_cleanup.TOOLKIT_PACKAGES} and {one.version for one in targets} == {
             packages
         }
         assert found in steps["nvidia_container_runtime.install"].why

@@ -249,13 +249,15 @@ def check_reboot(facts: Facts, decided: compose.Plan) -> AuditCheck:
 
 
 def check_security(facts: Facts) -> list[AuditCheck]:
-    """Report published vulnerabilities: drift where the branch has a fix, else what the operator has to know."""
+    """Report published vulnerabilities: drift where a fix can be had, else what the operator has to know."""
     present = security.installed(facts)
     if not present:
         return []
     open_ = security.installed_vulnerable(facts)
     found = ", ".join("%s %s" % (security.NAMES[component], version) for component, version in present.items())
-    fixed = ", ".join("%s %s" % (security.NAMES[one.component], one.fixed) for one in open_ if one.fixed)
+    fixed = ", ".join(
+        "%s %s" % (security.NAMES[one.component], one.fixed) for one in open_ if one.fixed and one.offered
+    )
     ok = not open_ or (False if fixed else None)
     why = "; ".join("%s: %s" % (one.text, one.remedy) for one in open_)
     return [AuditCheck("security", fixed or None, found, ok, why)]

@@ -1,23 +1,27 @@
 """Published vulnerabilities of what a host has, or gets: by its version and the bulletins of the catalog."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog import model as catalog
+from ..catalog.driver_sources import RUNFILE
 from .model import DriverChoice, Notice, Step
 
 DRIVER, TOOLKIT = "driver", "container_toolkit"
 NAMES = {DRIVER: "driver", TOOLKIT: "NVIDIA container toolkit"}
 TOOLKIT_PACKAGE = "nvidia-container-toolkit"
+EVERY_VERSION = ("cuda_repo", RUNFILE)
+"""Sources of a driver that keep each release."""
 INSTALL, CLEANUP = "nvidia_container_runtime.install", "nvidia_container_runtime.cleanup"
 
 
 class Vulnerable(NamedTuple):
     """A component with published vulnerabilities. ``fixed``: the version of its branch that has none, "" without one.
 
-    ``branches``: those with a fix.
+    ``branches``: those with a fix. ``offered``: where the component is from has every version; an archive of a
+    distribution or a third party has one at a time, and may never get this one.
     """
 
     component: str
@@ -26,6 +30,7 @@ class Vulnerable(NamedTuple):
     bulletins: tuple[str, ...]
     cves: tuple[str, ...]
     branches: tuple[int, ...]
+    offered: bool = True
 
     @property
     def text(self) -> str:
@@ -40,6 +45,10 @@ class Vulnerable(NamedTuple):
     def remedy(self) -> str:
         if self.component == TOOLKIT:
             return "set nvidia_container_toolkit_version to %s or a newer one, and run site.yml" % self.fixed
+        if self.fixed and not self.offered:
+            return "run playbooks/upgrade_drivers.yml when the archive has %s, or set nvidia_driver_source to %s" % (
+                self.fixed, " or ".join(EVERY_VERSION),
+            )  # fmt: skip
         if self.fixed:
             known = catalog.branch(versions.branch(self.version))
             best = known.newest if known and versions.compare(known.newest, self.fixed) > 0 else self.fixed
@@ -89,8 +98,15 @@ def installed(facts: Facts) -> dict[str, str]:
 
 
 def installed_vulnerable(facts: Facts) -> list[Vulnerable]:
-    found = (find_vulnerable(component, version) for component, version in installed(facts).items())
-    return [one for one in found if one]
+    return vulnerable_of(installed(facts), facts.driver.origin)
+
+
+def vulnerable_of(present: Mapping[str, str], source: str | None) -> list[Vulnerable]:
+    """Return what is published about these versions; ``source``: of the driver."""
+    found = (find_vulnerable(component, version) for component, version in present.items())
+    return [
+        one._replace(offered=one.component == TOOLKIT or source in EVERY_VERSION) for one in found if one is not None
+    ]
 
 
 def planned(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) -> dict[str, str]:
@@ -109,5 +125,6 @@ def planned(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) ->
 
 def warnings(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) -> list[Notice]:
     """Warn of what a host still has when its plan is done."""
-    found = (find_vulnerable(component, version) for component, version in planned(facts, driver, steps).items())
-    return [Notice("known_vulnerabilities", "the " + one.text, one.remedy) for one in found if one]
+    source = driver.source if driver is not None else facts.driver.origin
+    found = vulnerable_of(planned(facts, driver, steps), source)
+    return [Notice("known_vulnerabilities", "the " + one.text, one.remedy) for one in found]

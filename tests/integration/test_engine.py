@@ -51,9 +51,9 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def play(fleet: Fleet, *arguments: str, **extra: Any) -> Run:
+def play(fleet: Fleet, *arguments: str, toolkit: str = "", **extra: Any) -> Run:
     """Run site.yml with Docker's packages and these variables; a mapping of hosts gives each its own value."""
-    values = {"docker_engine_source": "docker_ce"}
+    values = {"docker_engine_source": "docker_ce", "nvidia_container_toolkit_version": toolkit}
     for name, value in extra.items():
         by_host = isinstance(value, dict) and set(value) >= set(HOSTS)
         values[f"docker_engine_{name}"] = f"{{{{ {value}[inventory_hostname] }}}}" if by_host else value
@@ -138,6 +138,28 @@ def test_a_second_run_has_nothing_to_do_and_asks_once(fleet: Fleet) -> None:
     run = play(fleet, version=OLD, **OPTIONS)
     for host in HOSTS:
         assert (run.steps(host), run.recap(host)["changed"], run.calls[host]) == ([], 0, 1)
+
+
+TOOLKIT = {
+    DEB: r"dpkg-query -W -f '${Version}\n' 'nvidia-container-toolkit*' 'libnvidia-container*'",
+    RPM: "rpm -qa --queryformat '%{VERSION}-%{RELEASE}\n' 'nvidia-container-toolkit*' 'libnvidia-container*'",
+}
+
+
+def test_the_container_toolkit_gets_the_requested_version_and_docker_keeps_running(fleet: Fleet) -> None:
+    for requested, version in (("1.19", "1.19.1"), ("1.20.0", "1.20.0")):
+        running = {host: fleet.ssh(host, "systemctl show docker -p MainPID") for host in HOSTS}
+        run = play(fleet, toolkit=requested, version=OLD, **OPTIONS)
+        for host in HOSTS:
+            assert run.recap(host)["failed"] == 0, run.failures(host)
+            assert run.changed_steps(host) == ["nvidia_container_runtime.install", "gpu_verify.verify"]
+            assert {one.partition("-")[0] for one in fleet.ssh(host, TOOLKIT[host]).split()} == {version}
+            assert fleet.ssh(host, "systemctl show docker -p MainPID") == running[host]
+    assert [run.steps(host) for host in HOSTS] == [["nvidia_container_runtime.install", "gpu_verify.verify"]] * len(
+        HOSTS
+    )
+    again = play(fleet, toolkit="1.20.0", version=OLD, **OPTIONS)
+    assert [again.steps(host) for host in HOSTS] == [[]] * len(HOSTS)
 
 
 @pytest.mark.long

@@ -51,9 +51,9 @@ def fleet(lab_machine: None) -> Fleet:
     return fleet
 
 
-def play(fleet: Fleet, *arguments: str, toolkit: str = "", **extra: Any) -> Run:
+def play(fleet: Fleet, *arguments: str, **extra: Any) -> Run:
     """Run site.yml with Docker's packages and these variables; a mapping of hosts gives each its own value."""
-    values = {"docker_engine_source": "docker_ce", "nvidia_container_toolkit_version": toolkit}
+    values = {"docker_engine_source": "docker_ce", "nvidia_container_toolkit_version": extra.pop("toolkit", "")}
     for name, value in extra.items():
         by_host = isinstance(value, dict) and set(value) >= set(HOSTS)
         values[f"docker_engine_{name}"] = f"{{{{ {value}[inventory_hostname] }}}}" if by_host else value

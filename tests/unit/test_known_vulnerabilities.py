@@ -140,9 +140,9 @@ def test_the_toolkit_gets_the_requested_version_with_all_packages_of_its_release
     assert ("nvidia_container_runtime.install" in steps) is bool(packages)
     if packages:
         targets = steps["nvidia_container_runtime.install"].params.packages  # type: ignore[attr-defined]
-        assert {one.name for one in targets} == {*runtime_cleanup.TOOLKIT_PACKAGES} and {one.version for one in targets} == {
-            packages
-        }
+        assert {one.name for one in targets} == {*runtime_cleanup.TOOLKIT_PACKAGES} and {
+            one.version for one in targets
+        } == {packages}
         assert found in steps["nvidia_container_runtime.install"].why
         assert [one.code for one in plan.warnings if one.code == "known_vulnerabilities"] == []
 

@@ -7,7 +7,7 @@ DOCUMENTATION = r"""
 module: gpu_audit_report
 short_description: Report the audits of all hosts
 description:
-  - Runs on the control node. Makes a table, differences, JSON or CSV of the results of M(gpu_audit).
+  - Runs on the control node. Prints a table, differences, JSON or CSV of the results of M(gpu_audit).
   - A report is not a managed state, so writing it is not a change.
 options:
   parts:
@@ -24,9 +24,9 @@ options:
     type: path
     default: ""
   width:
-    description: Maximum width of a line of the table.
+    description: Maximum width of a line of the table; 0 is that of the terminal.
     type: int
-    default: 150
+    default: 0
 attributes:
   check_mode:
     description: Makes the text and writes no file.
@@ -54,11 +54,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-text:
-  description: The audit in the requested format.
-  returned: always
-  type: str
-  sample: "host  GPUs  desired"
 counts:
   description: Number of hosts by state.
   returned: always
@@ -84,7 +79,7 @@ ARGUMENT_SPEC = {
     "parts": {"type": "dict", "required": True},
     "format": {"type": "str", "choices": ["table", "diff", "json", "csv"], "default": "table"},
     "path": {"type": "path", "default": ""},
-    "width": {"type": "int", "default": 150},
+    "width": {"type": "int", "default": 0},
 }
 
 

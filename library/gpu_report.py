@@ -6,8 +6,8 @@ DOCUMENTATION = r"""
 module: gpu_report
 short_description: Report the result of a run
 description:
-  - Runs on the control node. Makes a table of all hosts, and writes the same as a page, as JSON, as metrics and as a
-    test report.
+  - Runs on the control node. Prints a table of all hosts for V(site), and writes the same as a page, as JSON and as
+    metrics.
   - A report is not a managed state, so writing it is not a change.
 options:
   kind:
@@ -41,9 +41,9 @@ options:
     type: int
     default: 0
   width:
-    description: Maximum width of a line of the table.
+    description: Maximum width of a line of the table; 0 is that of the terminal.
     type: int
-    default: 150
+    default: 0
 attributes:
   check_mode:
     description: Makes the table and writes no file.
@@ -76,11 +76,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-table:
-  description: The table and the messages below it.
-  returned: for the kind site
-  type: str
-  sample: "host   distribution  GPUs"
 counts:
   description: Number of hosts by result.
   returned: always
@@ -119,7 +114,7 @@ ARGUMENT_SPEC = {
         "default": ["json", "html"],
     },
     "keep": {"type": "int", "default": 0},
-    "width": {"type": "int", "default": 150},
+    "width": {"type": "int", "default": 0},
 }
 
 

@@ -6,6 +6,7 @@ module: gpu_upgrade_fleet
 short_description: Plan a rollout of driver upgrades, line up its hosts, report its results
 description:
   - Runs on the control node, once for all hosts of a play. It reads the hosts' variables and registered answers itself.
+  - Prints the plan, and the results.
   - Keeps the record of the rollout, one file in C(gpu_ready_state_dir), by which a rollout is resumed and undone.
   - C(gpu_upgrade_backwards), which C(playbooks/rollback_drivers.yml) sets, makes it a rollback.
 options:
@@ -43,10 +44,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-table:
-  description: The table to print.
-  returned: for V(plan) and V(report)
-  type: str
 due:
   description: Hosts to upgrade, in order; none under C(--check).
   returned: for V(plan)

@@ -12,6 +12,7 @@ from ..module_utils.gpu_ready.answers.controller import AuditReportAnswer
 from ..module_utils.gpu_ready.base import files
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_audit_report as module
+from ..plugin_utils import terminal
 from ..plugin_utils.control_node import ControlNodeAction
 from ..plugin_utils.gpu_ready.report import audit_table, run
 
@@ -25,7 +26,7 @@ class ActionModule(ControlNodeAction):
         """Return the audit in the requested format. Raises GpuReadyError."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         made = audit_table.build(run.entries(given["parts"]), moment)
-        text = audit_table.text(made, given["format"], given["width"], bool(self._task.diff))
+        text = audit_table.text(made, given["format"], terminal.columns(given["width"]), bool(self._task.diff))
         path = str(Path(given["path"]).absolute()) if given["path"] and not self._task.check_mode else None
         if path:
             try:
@@ -34,4 +35,5 @@ class ActionModule(ControlNodeAction):
                 raise GpuReadyError(
                     f"The audit cannot be written to {path} ({error.strerror}): set gpu_audit_path to a writable file."
                 ) from None
-        return AuditReportAnswer(text, made.counts, audit_table.bad(made), path)
+        terminal.show(f"The audit is in {path}" if path else text)
+        return AuditReportAnswer(made.counts, audit_table.bad(made), path)

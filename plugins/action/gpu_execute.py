@@ -23,8 +23,9 @@ from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute import steps
 from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
 from ..plugin_utils.gpu_ready.execute.reboot import restart, waits_for_reboot
+from ..plugin_utils.gpu_ready.turn.model import STEP
 from ..plugin_utils.module_calls import call_module
-from ..plugin_utils.progress.lines import STEP
+from ..plugin_utils.progress.lines import EXECUTE, event_text
 
 OPTIONS = {
     "part": {"type": "str", "required": True},
@@ -131,10 +132,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         modules = HostCaller(self, variables)
 
         def begin(step: str) -> None:
-            """Show Ansible's own process which step begins: the screen shows it, and a log has it."""
+            """Let Ansible's own process know which step begins: the screen shows it, and a log has it."""
             modules.step = step
             # The method of the class: what the callback plugin makes of it is for Ansible's own process.
-            Display.display(self._display, f"{STEP}{variables['inventory_hostname']}: {step}", log_only=True)
+            text = event_text(str(variables["inventory_hostname"]), STEP, EXECUTE, step)
+            Display.display(self._display, text, log_only=True)
 
         result: dict[str, Any]
         try:

@@ -18,6 +18,7 @@ from ansible import context
 from ..module_utils.gpu_ready.answers.controller import ReportAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_report as module
+from ..plugin_utils import terminal
 from ..plugin_utils.control_node import ControlNodeAction
 from ..plugin_utils.fleet_report import as_json, commands, metrics, model, page, store
 from ..plugin_utils.fleet_report.model import Fleet
@@ -71,10 +72,11 @@ class ActionModule(ControlNodeAction):
                 raise GpuReadyError(
                     f"The report cannot be written to {given['directory']} ({error.strerror}): set gpu_report_directory"
                     " to a writable directory, or to an empty text for none."
-                    + (f" The report:\n\n{fleet.table(given['width'], '')}" if fleet.table else "")
+                    + (f" The report:\n\n{fleet.table(terminal.columns(given['width']), '')}" if fleet.table else "")
                 ) from None
-        table = None
         if fleet.table is not None:
             complete = [Path(path).name for path in paths if path.endswith((".json", ".html"))]
-            table = fleet.table(given["width"], sorted(complete, reverse=True)[0] if complete else "")
-        return ReportAnswer(fleet.counts, dict(fleet.bad), following, paths, table)
+            table = fleet.table(terminal.columns(given["width"]), sorted(complete, reverse=True)[0] if complete else "")
+            pages = [f"Report: {path}" for path in paths if path.endswith(".html")]
+            terminal.show("\n\n".join([table, *pages, *([following] if following else [])]))
+        return ReportAnswer(fleet.counts, dict(fleet.bad), following, paths)

@@ -13,8 +13,9 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ansible import constants as C
 from ansible import context
 from ansible.module_utils.parsing.convert_bool import boolean
 
@@ -22,10 +23,11 @@ from ..lookup import gpu_ready_run
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_upgrade_fleet as module
+from ..plugin_utils import terminal
 from ..plugin_utils.control_node import ControlNodeAction, plain, version
 from ..plugin_utils.gpu_ready.report import layout
-from ..plugin_utils.gpu_ready.rollout import answers, fold, record, results, rollout, tables
-from ..plugin_utils.gpu_ready.rollout.model import HostUpgrade, Rollout, RolloutRequest
+from ..plugin_utils.gpu_ready.rollout import answers, estimate, fold, record, results, rollout, tables
+from ..plugin_utils.gpu_ready.rollout.model import HostResult, HostUpgrade, Rollout, RolloutRequest
 from ..plugin_utils.variables.rollout import SETTINGS, first_with, read_hosts, read_settings_of_run
 
 # What the plays of the hosts register:
@@ -63,6 +65,53 @@ def read_upgrade(variables: Mapping[str, Any]) -> HostUpgrade:
     silent = not plan or plan.get("unreachable")
     failure = plan.get("failure") or ("the host is unreachable" if silent else plan.get("msg"))
     return answers.read_host(plan.get("upgrade"), failure)
+
+
+class Outcomes(NamedTuple):
+    """How a rollout ended for each host. ``began`` and ``ended``: its turn, in seconds since 1970.
+
+    ``fault``: why the record could not be read.
+    """
+
+    fleet: Mapping[str, Any]
+    results: Mapping[str, HostResult]
+    began: Mapping[str, int]
+    ended: Mapping[str, int]
+    fault: str = ""
+
+    def outcomes_json(self) -> dict[str, object]:
+        """Return the results as JSON."""
+        return {name: results.result_to_json(one) for name, one in self.results.items()}
+
+
+def collect_outcomes(
+    hostvars: Mapping[str, Mapping[str, Any]], hosts: list[str], reachable: set[str], interrupted: bool = False
+) -> Outcomes:
+    """Return how the rollout has ended for each host so far; ``interrupted``: the run ends early."""
+    fleet = first_with(hostvars, hosts, FLEET)
+    lineup = first_with(hostvars, fleet.get("due", []), LINEUP)
+    by_host = read_hosts(hostvars, hosts, (PLAN, PREPARED, TURN))
+    turns = {name: mapping(by_host[name].get(TURN)) for name in hosts}
+    ended = {
+        name: mapping(fleet.get("results")).get(name)
+        or mapping(mapping(by_host[name].get(PREPARED)).get("result"))
+        or mapping(lineup.get("results")).get(name)
+        or mapping(turns[name].get("result"))
+        for name in hosts
+    }
+    lost = [name for name in hosts if name not in reachable]
+    began, fault = lost, ""
+    try:
+        began = record.RolloutFile(Path(fleet["record"])).read().begun if fleet.get("record") else []
+    except GpuReadyError as error:  # hours of work are reported all the same
+        fault = str(error)
+    upgrades = {name: read_upgrade(by_host[name]) for name in hosts}
+    times = {
+        part: {name: turn[part] for name, turn in turns.items() if type(turn.get(part)) is int}
+        for part in ("began", "ended")
+    }
+    outcomes = results.host_results(hosts, ended, began, upgrades, lost, interrupted)
+    return Outcomes(fleet, outcomes, times["began"], times["ended"], fault)
 
 
 class ActionModule(ControlNodeAction):
@@ -129,7 +178,8 @@ class ActionModule(ControlNodeAction):
             rollout=settings.rollout,
             pause_after=settings.pause_after,
         )
-        roll = rollout.plan_rollout(self.hosts, upgrades, request, record.read_records(directory))
+        records = record.read_records(directory)
+        roll = rollout.plan_rollout(self.hosts, upgrades, request, records)
         stop = ""
         if roll.refused and not settings.leave_out:
             refused = layout.names_text(list(roll.refused), layout.MOST_NAMES)
@@ -140,8 +190,11 @@ class ActionModule(ControlNodeAction):
             self.begin_run(path, roll, upgrades)
         drains = {name: by_host[name].get("gpu_upgrade_drain") for name in self.hosts}
         untouched = results.untouched_results(roll, upgrades)
+        time_text = estimate.estimate_text(
+            records, self.direction, roll.serial, int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
+        )
+        terminal.show(tables.plan_table(roll, upgrades, drains, terminal.columns(), time_text))
         return UpgradeFleetAnswer(
-            table=tables.plan_table(roll, upgrades, drains),
             due=[] if check else roll.due,
             results={name: results.result_to_json(result) for name, result in untouched.items()},
             refused=roll.refused,
@@ -193,41 +246,21 @@ class ActionModule(ControlNodeAction):
 
     def report(self) -> UpgradeFleetAnswer:
         """Return how the rollout ended for each host."""
-        hostvars, watch = self.variables["hostvars"], set(self.groups.get("gpu_upgrade_watch", []))
+        watch = set(self.groups.get("gpu_upgrade_watch", []))
         hosts = [name for name in self.hosts if name not in watch]
-        fleet = first_with(hostvars, hosts, FLEET)
-        lineup = first_with(hostvars, fleet.get("due", []), LINEUP)
-        by_host = read_hosts(hostvars, hosts, (PLAN, PREPARED, TURN))
-        turns = {name: mapping(by_host[name].get(TURN)) for name in hosts}
-        ended = {
-            name: mapping(fleet.get("results")).get(name)
-            or mapping(mapping(by_host[name].get(PREPARED)).get("result"))
-            or mapping(lineup.get("results")).get(name)
-            or mapping(turns[name].get("result"))
-            for name in hosts
-        }
-        reachable = self.reachable
-        lost = [name for name in hosts if name not in reachable]
-        began, fault = lost, ""
-        try:
-            began = record.RolloutFile(Path(fleet["record"])).read().begun if fleet.get("record") else []
-        except GpuReadyError as error:  # hours of work are reported all the same
-            fault = f"\n\n{error}"
-        upgrades = {name: read_upgrade(by_host[name]) for name in hosts}
-        outcomes = results.host_results(hosts, ended, began, upgrades, lost)
+        found = collect_outcomes(self.variables["hostvars"], hosts, self.reachable)
         good = results.good_states(self.direction)
-        excluded = [name for name, outcome in outcomes.items() if outcome.state == fold.EXCLUDED]
-        times = {
-            part: {name: turn[part] for name, turn in turns.items() if type(turn.get(part)) is int}
-            for part in ("began", "ended")
-        }
+        excluded = [name for name, outcome in found.results.items() if outcome.state == fold.EXCLUDED]
+        fault = f"\n\n{found.fault}" if found.fault else ""
+        terminal.show(
+            tables.result_table(found.results, good, found.fleet.get("budget", 0), terminal.columns()) + fault
+        )
         return UpgradeFleetAnswer(
-            table=tables.result_table(outcomes, good, fleet.get("budget", 0)) + fault,
             kind=self.direction,
-            outcomes={name: results.result_to_json(outcome) for name, outcome in outcomes.items()},
-            bad=results.failed_hosts(outcomes, good, excluded),
-            began=times["began"],
-            ended=times["ended"],
+            outcomes=found.outcomes_json(),
+            bad=results.failed_hosts(found.results, good, excluded),
+            began=dict(found.began),
+            ended=dict(found.ended),
         )
 
     def require_desired_state(self) -> UpgradeFleetAnswer:

@@ -7,8 +7,11 @@ This file translates Ansible's events; plugins/plugin_utils/progress has what ma
 
 from __future__ import annotations
 
+import atexit
 import functools
+import os
 import re
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,13 @@ from ansible import constants as C
 from ansible import context
 from ansible.plugins.callback.default import CallbackModule as Default
 
+from ..plugin_utils.control_node import is_own
+from ..plugin_utils.gpu_ready.report.layout import natural_order
+from ..plugin_utils.progress.interrupted import NextSteps, interruption, interruption_lines
 from ..plugin_utils.progress.lines import (
     BAD,
     EVENT,
     GOOD,
-    STEP,
     Alike,
     Event,
     Failures,
@@ -32,109 +37,56 @@ from ..plugin_utils.progress.lines import (
     parse_event,
     span,
 )
+from ..plugin_utils.progress.results import debug_text, ending, failure_text, reason, turn_ending, warnings_of
 from ..plugin_utils.progress.screen import Screen, Ticker, live_possible, strip_controls
+from ..plugin_utils.progress.words import ACTIONS, own_action
 
 DOCUMENTATION = """
 name: gpu_ready_progress
 type: stdout
 short_description: one live line per batch, every failure with its reason
 description:
-  - On a terminal one line shows the phase, the hosts done, running, failed and left, and the time left. It is below the
-    lines that stay on the screen - failures, tables, the end of each batch.
-  - A failure is shown with its host, its task and its full reason; of hosts that fail alike the first one, then the
-    names of the others. Tasks that only fail hosts of the table above print nothing. The rest of a result, for instance
-    its arguments, is shown with C(-v).
+  - On a terminal one line shows the hosts done, running, failed and left, what they are doing, and the time left; while
+    at most ten run, each of them has a line of its own. They are below the lines that stay on the screen - failures,
+    tables, the end of each batch.
+  - A failure is shown with its host, its step and its full reason, each reason of a host once; of hosts that fail
+    alike the first one, then the names of the others. Tasks that only fail hosts of the table above print nothing. The
+    rest of a result, for instance its arguments, is shown with C(-v).
+  - A run that ends before its report, by Ctrl-C or an error, prints which host is in which state, and how to resume or
+    undo it.
   - Plain lines if the output is not a terminal, or TERM is V(dumb); after a minute without any, one with what runs. No
     own colours; Ansible handles NO_COLOR.
   - With C(--check) equal plans are shown once, with the names of their hosts; with C(--diff) so are changes of files.
   - Ansible's normal output with ANSIBLE_STDOUT_CALLBACK=default, with C(-v), with C(--diff) but not C(--check), and for
-    playbooks that are not of this project.
+    plays that are not of this project.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback
 """
 
-ROLLOUTS = ("upgrade_drivers.yml", "rollback_drivers.yml")
-PLAYBOOKS = ("site.yml", "provision.yml", "audit.yml", *ROLLOUTS)
+UPGRADE, ROLLBACK = "upgrade_drivers.yml", "rollback_drivers.yml"
+PLAYBOOKS = ("provision.yml", "audit.yml", UPGRADE)
+"""The files of plays with this output. site.yml and rollback_drivers.yml import one of them."""
+KINDS = {"provision.yml": "site", "audit.yml": "audit", UPGRADE: "upgrade", ROLLBACK: "rollback"}
+"""The kind of the report of each."""
 NO_WORK = ("meta", "include_role", "include_tasks")
 """Actions that do nothing on a host."""
+TABLES = ("gpu_report", "gpu_audit_report", "gpu_upgrade_fleet")
+"""Actions that print a table."""
 NOT_DESIRED = "This host is not in the desired state"
 RAISING = ("This host is not ready", NOT_DESIRED)
 """Tasks of the last plays that set the exit status; the table has their messages. After a rollout that stopped, the
 second one also fails untouched hosts."""
 UNREACHABLE = "Check that it is up and accepts ssh, then run the same command again to resume."
-LOG_LINES = 20
-"""Number of last lines of a program's output that are shown with a failure."""
-LONGEST = 10_000
-"""Maximum number of characters of a message, and of the output with it: a host may answer with megabytes."""
-
-
-def ending(playbook: str, action: str, value: dict[str, Any], check: bool = False) -> tuple[str, str] | None:
-    """How a host ends with this result, and a note; None if it continues, which it does not in a check."""
-    facts = value.get("ansible_facts") or {}
-    if action == "gpu_turn" and value.get("result"):
-        # After a rollout has stopped these may be hundreds, and the table has them.
-        return None if value["result"].get("state") == "not_reached" else turn_ending(playbook, value["result"])
-    for name in ("gpu_ready_failure", "gpu_audit_failure"):
-        if name in facts:
-            return BAD, ""
-    if action == "gpu_audit":
-        state = (value.get("audit") or {}).get("state", "")
-        return GOOD, "" if state in ("ok", "no_gpu") else state
-    if playbook in ("site.yml", "provision.yml"):
-        if "verify" in value:
-            return GOOD, "ready"
-        plan = value.get("plan") or {}
-        if action == "gpu_node_plan" and plan and not plan.get("refusals") and (check or not value.get("todo")):
-            return GOOD, ""
-    return None
-
-
-def turn_ending(playbook: str, upgraded: dict[str, Any]) -> tuple[str, str]:
-    """How a host ends in a rollout, and a note."""
-    good = ("current", "paused", "rolled_back" if playbook == "rollback_drivers.yml" else "upgraded")
-    bad = upgraded.get("state") not in good
-    if upgraded.get("state") in ("current", "excluded"):
-        return GOOD, ""  # possibly most of 2,000 hosts, and the table has them
-    words = [str(upgraded.get("state") or "").replace("_", " ")]
-    if bad and upgraded.get("state") == "rolled_back":
-        words = [f"rolled back to {upgraded.get('from')}"]
-    elif upgraded.get("to"):
-        words += [f"{upgraded.get('from')} -> {upgraded.get('to')}"]
-    words += [f"{upgraded['seconds_unavailable']} s out of service"] if upgraded.get("seconds_unavailable") else []
-    why = str(upgraded.get("reason") or "")
-    words += [why.partition(" -- ")[2] or why] if why else []  # the failure itself was printed when it happened
-    return BAD if bad else GOOD, ", ".join(words)
+IGNORED = 10
+"""Seconds after Ctrl-C in which a run ends by itself."""
+INTERRUPTED = "User interrupted execution"
+"""What Ansible prints after Ctrl-C (ansible/cli/__init__.py, core 2.16 to 2.21)."""
 
 
 def named(task: Any) -> str:
     """The name of a task with that of its role, which is one of this collection."""
     return str(task.get_name()).removeprefix("gpu_ready.nodes.")
-
-
-def debug_text(value: dict[str, Any], for_all: bool) -> str:
-    """The message of a debug task: for all hosts the full text, for one host the first line of a list."""
-    message = value.get("msg", "")
-    if isinstance(message, list):
-        return "\n".join(str(part) for part in message) if for_all else str(message[0]) if message else ""
-    return str(message)
-
-
-def reason(value: dict[str, Any]) -> str:
-    """Why a task failed: its message and, if a program failed, the end of its output. An include has a "reason"."""
-    given = value.get("msg") or value.get("reason") or value.get("censored")
-    message = str(given or "no reason was given; -v shows the full result").strip()
-    message = re.sub(r"^(?:(?:Task|Module|Action) failed: )+", "", message)
-    if "rc" in value and value.get("cmd"):
-        words = value["cmd"] if isinstance(value["cmd"], list) else [value["cmd"]]
-        message += f" ({value['rc']} of {' '.join(str(word) for word in words)})"
-    if len(message) > LONGEST:
-        message = f"{message[:LONGEST]} ({len(message)} characters; -v shows all)"
-    lines = message.splitlines()
-    for key in ("module_stderr", "stderr"):
-        log = str(value.get(key) or "")[-LONGEST:].strip()
-        lines += log.splitlines()[-LOG_LINES:] if log and log not in str(value.get("msg")) else []
-    return "\n    ".join(lines)
 
 
 class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
@@ -147,11 +99,17 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
     def __init__(self) -> None:
         super().__init__()
         strip_controls(self._display)
-        self.follow_steps(self._display)
-        self.normal = True
+        self.pid = os.getpid()
+        self.follow_events(self._display)
+        self.normal = True  # of the present play
+        self.recap = False  # a play had Ansible's normal output
         self.check = bool(context.CLIARGS.get("check"))
         self.playbook = ""
+        self.hostvars: Any = {}
         self.began = time.monotonic()
+        self.over = False
+        self.interrupted = False
+        self.ignored = 0  # seconds since Ctrl-C
         self.tabled = False
         self.heading: list[Any] = []
         self.watch: set[str] = set()
@@ -160,62 +118,66 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         self.progress = Progress(time.monotonic)
         self.failures = Failures()
         self.alike = Alike()
+        self.warned = Alike()
         self.files = Alike()
         self.screen = Screen(self._display.display, live_possible(), time.monotonic)
-        self.ticker = Ticker(lambda: self.screen.tick(self.progress.live()))
+        self.ticker = Ticker(self.tick)
+        atexit.register(self.ends_early)
 
-    def follow_steps(self, display: Any) -> None:
-        """Have the live line name the steps that workers begin, and show the events of turns: both come as messages."""
+    def follow_events(self, display: Any) -> None:
+        """Show the events of workers, which come as messages, and erase the live line before any other message."""
         show = display.display
 
         @functools.wraps(show)
         def show_or_follow(msg: str, *arguments: Any, **options: Any) -> Any:
-            if msg.startswith(STEP) and not self.normal:
-                host, _, step = msg.removeprefix(STEP).partition(": ")
-                self.screen.show_lines(self.progress.step_starts(host, step))
-            event = parse_event(msg) if msg.startswith(EVENT) and not self.normal else None
+            if self.normal or os.getpid() != self.pid:
+                return show(msg, *arguments, **options)
+            event = parse_event(msg) if msg.startswith(EVENT) else None
             if event:
-                self.follow_turn(event)
-                return None
+                self.follow(event)
+                options["log_only"] = True
+            elif not options.get("log_only"):
+                self.interrupted = self.interrupted or INTERRUPTED in msg
+                self.screen.clear()
             return show(msg, *arguments, **options)
 
         display.display = show_or_follow
 
-    def follow_turn(self, event: Event) -> None:
-        """Show an event of a host's turn; the first one of a batch begins it."""
-        self.screen.show_lines(self.heading)
-        self.heading = []
+    def follow(self, event: Event) -> None:
+        """Show an event of a host."""
+        self.show_heading()
         if event.kind == "step":
-            self.screen.show_lines(self.progress.phase_continues(event.host, event.phase, event.text))
+            step = "" if event.text == "begins" else event.text
+            self.screen.show_lines(self.progress.step_starts(event.host, event.phase, step))
         elif event.kind == "plan":
             return  # the result of the task has it
         elif event.kind == "problem":
             what, _, why = event.text.partition(": ")
             self.fails(event.host, f"failed at '{what}'", why)
         else:
-            self.screen.show_lines([Line(f"  {event.host}: {event.text}")])
+            self.screen.show_lines([Line(event.text, host=event.host)])
 
     # ---- the run
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        """Decide which output this run gets."""
-        self.playbook = Path(playbook._file_name).name
-        asked = self._display.verbosity or (context.CLIARGS.get("diff") and not self.check)
-        self.normal = bool(asked) or self.playbook not in PLAYBOOKS
-        if self.normal:
-            super().v2_playbook_on_start(playbook)
-            return
-        if self.check and self.playbook != "audit.yml":  # which changes nothing anyway
-            self.progress.word = "planned"
-        self.progress.rollout = self.playbook in ROLLOUTS
-        self.ticker.start()
+        """Print nothing: each play decides which output it gets."""
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin a play or its next batch."""
+        path = Path(re.sub(r"(:[0-9]+)+$", "", str(play.get_path())))  # with line, and column where Ansible knows it
+        asked = self._display.verbosity or (context.CLIARGS.get("diff") and not self.check)
+        self.normal = bool(asked) or path.name not in PLAYBOOKS or not is_own(str(path))
         if self.normal:
+            self.recap = True
             super().v2_playbook_on_play_start(play)
             return
         known = play.get_variable_manager().get_vars(play=play)
+        self.hostvars = known["hostvars"]
+        self.playbook = ROLLBACK if path.name == UPGRADE and known.get("gpu_upgrade_backwards") else path.name
+        if self.check and self.playbook != "audit.yml":  # which changes nothing anyway
+            self.progress.word = "planned"
+        if not self.ticker.is_alive():
+            self.ticker.start()
         # A batch of a rollout contains a name that is not a host, see roles/gpu_upgrade/tasks/plan_batches.yml.
         self.watch = set(known["groups"].get("gpu_upgrade_watch", []))
         batch, everyone = (
@@ -226,7 +188,6 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         self.show_the_same()
         self.screen.show_lines(self.files.flush())
         lines = self.progress.batch_starts(play.get_name().strip(), batch, everyone, pinned)
-        # Shown with the first task of the batch: if too many hosts failed, it has none but the skipped upgrade.
         self.heading = lines[-1:] if batch else []
         self.screen.show_lines(lines[: len(lines) - len(self.heading)])
 
@@ -243,20 +204,12 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if task.action.rpartition(".")[2] in NO_WORK:
             return
         self.show_the_same()
-        if self.raises(task):  # a heading would name all hosts of the play, also those that have left it
-            self.heading = []
-        # Of a batch whose turns do not begin, because too many hosts failed, nothing is shown.
-        waits = self.progress.pinned and task.action.endswith("gpu_turn")
-        heading = [] if waits else self.heading
-        self.heading = self.heading if waits else []
-        self.screen.show_lines([*heading, *self.progress.task_starts(task.name or task.action)])
+        self.screen.show_lines(self.progress.task_starts(ACTIONS.get(own_action(task.action), "")))
 
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
-        """Begin a handler."""
+        """Print nothing about handlers: gpu-ready has none."""
         if self.normal:
             super().v2_playbook_on_handler_task_start(task)
-            return
-        self.screen.show_lines(self.progress.task_starts(task.name or task.action))
 
     def v2_playbook_on_include(self, included_file: Any) -> None:
         """Print nothing about included files."""
@@ -265,9 +218,11 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Print the number of hosts by result, and the names of those that failed."""
-        if self.normal:
+        if self.recap:
             super().v2_playbook_on_stats(stats)
+        if not self.playbook:
             return
+        self.over = True
         self.ticker.over.set()
         self.show_the_same()
         self.screen.show_lines([*self.files.flush(), *self.progress.batch_ends()])
@@ -283,6 +238,43 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         text += f"; unreachable: {listed(silent)}" if silent else ""
         self._display.display(f"\n{text}{'' if failed or raised or silent else ', none failed'}")
 
+    def tick(self) -> None:
+        """Update the live line; say where a run stands that does not end at Ctrl-C."""
+        if signal.getsignal(signal.SIGINT) != signal.SIG_DFL:
+            self.screen.tick(self.progress.live())
+            return
+        # ansible-core has seen the signal (task_queue_manager.py: _signal_handler, since 2.19): it waits for a worker,
+        # or Python lost the exception. A second signal ends the process without a word.
+        self.ignored += 1
+        if self.ignored == IGNORED and not self.over:
+            self._display.display("Ctrl-C has not ended this run so far. A second one ends it at once.")
+            self.interrupted = True
+            self.ends_early()
+
+    def ends_early(self) -> None:
+        """Print which host is in which state where a run ends before its report: by Ctrl-C, or by an error."""
+        if self.over or not self.playbook or os.getpid() != self.pid or not self.progress.everyone:
+            return
+        self.over = True
+        self.ticker.over.set()
+        self.show_the_same()
+        self.screen.clear()
+        changes = not self.check and self.playbook != "audit.yml"
+        earlier, targets, steps = dict[str, str](), dict[str, str](), NextSteps()
+        try:
+            if changes:
+                from ..plugin_utils.interrupted_run import InterruptedRun  # noqa: PLC0415  see there
+
+                hosts = sorted(self.progress.everyone, key=natural_order)
+                run = InterruptedRun(KINDS[self.playbook], self.hostvars, hosts, self.check)
+                earlier, targets = run.earlier(), run.targets()
+                steps = run.next_steps(sorted(self.progress.changing))
+        except Exception as error:  # nothing may hide the states of the hosts
+            self._display.display(f"  {type(error).__name__}: {error}", color=C.COLOR_ERROR)
+        found = interruption(self.progress, earlier, targets)
+        for line in interruption_lines(found, steps, self.interrupted, changes):
+            self._display.display(line)
+
     # ---- the hosts
 
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
@@ -292,6 +284,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             return
         if task.action.rpartition(".")[2] in NO_WORK:
             return
+        if self.progress.doing:
+            self.show_heading()
         self.screen.show_lines(self.progress.host_starts(host.get_name()))
 
     def v2_runner_on_ok(self, result: Any) -> None:
@@ -300,33 +294,48 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             super().v2_runner_on_ok(result)
             return
         host, task, value = parts(result)
-        action = task.action.rpartition(".")[2]
+        own = own_action(task.action)
         self.screen.show_lines(self.progress.host_answers(host))
-        if value.get("warnings") or value.get("deprecations"):
-            self.screen.clear()
-            self._handle_warnings(value)
-        if action == "debug":
+        self.show_warnings(host, value)
+        if task.action.rpartition(".")[2] == "debug":
             self.tabled = self.tabled or bool(task.run_once)
             text = debug_text(value, bool(task.run_once))
-            self.screen.show_lines([Line(f"\n{text}\n" if task.run_once else f"  {host}: {text}")])
-        if action == "gpu_begin" and value.get("lines"):
+            self.screen.show_lines([Line(f"\n{text}\n") if task.run_once else Line(text, host=host)])
+        if own in TABLES:
+            self.tabled = True
+        if own == "gpu_begin" and value.get("lines"):
             if self.check:
-                self.alike.add(host, "\n    ".join(value["lines"]))
+                self.alike.add(host, "\n".join(value["lines"]))
             else:
-                self.screen.show_lines([Line(f"  {host}: {value['lines'][0]}")])
-        for name, upgraded in (value.get("results") or {}).items() if action == "gpu_upgrade_fleet" else ():
+                self.screen.show_lines([Line(value["lines"][0], host=host)])
+        if own == "gpu_upgrade_fleet":
+            self.follow_rollout(value)
+        end = ending(self.playbook, task.action, value, self.check)
+        if end:
+            if end[0] == BAD:
+                self.bad.add(host)
+            if end[1]:
+                self.show_heading()
+            self.screen.show_lines(self.progress.host_ends(host, *end))
+
+    def follow_rollout(self, value: dict[str, Any]) -> None:
+        """Note what a rollout decided: how hosts end that take no part, and in how many batches the others are."""
+        self.progress.batches_planned = len(value.get("sizes") or [])
+        for name, upgraded in (value.get("results") or {}).items():
             how, note = turn_ending(self.playbook, upgraded)
             if how == BAD:
                 self.bad.add(name)
             self.screen.show_lines(self.progress.host_ends(name, how, note))
-        if action == "gpu_upgrade_fleet" and self.check:
+        if self.check:
             for name in self.progress.batch - set(value.get("results") or {}):
                 self.screen.show_lines(self.progress.host_ends(name, GOOD))
-        end = ending(self.playbook, action, value, self.check)
-        if end:
-            if end[0] == BAD:
-                self.bad.add(host)
-            self.screen.show_lines(self.progress.host_ends(host, *end))
+
+    def show_warnings(self, host: str, value: dict[str, Any]) -> None:
+        """Show what a result warns of, with the name of its host; Ansible would show it without."""
+        for text in warnings_of(value):
+            self.warned.add(host, f"warning: {text}")
+        if value.get("deprecations"):
+            self._handle_warnings(value)
 
     def v2_on_file_diff(self, result: Any) -> None:
         """Show the files that a check would change; the plan, which comes too, is a message of a later task."""
@@ -355,8 +364,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if last_part(task) == NOT_DESIRED:
             self.raised.add(host)
         if not (value.get("results") or self.raises(task)):
-            step = value.get("step") if task.action.endswith(("gpu_execute", "gpu_begin")) else None
-            self.fails(host, f"failed at '{step or named(task)}'", reason(value))
+            self.fails(host, failure_text(task.action, value, named(task)), reason(value))
         self.screen.show_lines(self.progress.host_fails(host))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
@@ -378,11 +386,18 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
 
     def fails(self, host: str, what: str, why: str) -> None:
         """Show what went wrong on a host, unless the same was shown of another one."""
+        self.show_heading()
         self.show_failures(self.failures.add(host, what, why))
+
+    def show_heading(self) -> None:
+        """Show which batch begins, with the first that its hosts do: none does if too many have failed before it."""
+        self.screen.show_lines(self.heading)
+        self.heading = []
 
     def show_the_same(self) -> None:
         """Show what several hosts had alike since the last task."""
         self.screen.show_lines(self.alike.flush())
+        self.screen.show_lines(self.warned.flush(), C.COLOR_WARN)
         self.show_failures(self.failures.flush())
 
     def show_failures(self, lines: list[Any]) -> None:

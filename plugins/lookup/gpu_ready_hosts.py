@@ -29,6 +29,8 @@ from ..action import (  # noqa: F401
     gpu_verify,
 )
 from ..module_utils.gpu_ready.base.plain_text import plain_text
+from ..plugin_utils import terminal
+from ..plugin_utils.control_node import is_own
 from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.variables.settings import read_others, rules
 
@@ -51,8 +53,6 @@ options:
     required: true
 """
 
-ROOT = Path(__file__).resolve().parents[2]
-COLLECTION = "gpu_ready.nodes."
 MOLECULE = {"molecule-notest", "notest", "molecule-idempotence-notest"}
 """What molecule skips in its runs (its option --skip-tags of ansible-playbook); no task here has these tags."""
 WITHOUT_HOSTS = ("syntax", "listtasks", "listtags")
@@ -62,11 +62,6 @@ INSTEAD = (
     " To leave out parts, set variables: nvidia_driver_source=none, cuda_toolkit_source=none, cudnn_source=none,"
     " docker_engine_source=none; to choose hosts, use --limit."
 )
-
-
-def is_own(playbook: str) -> bool:
-    """Whether this names a playbook of this checkout or collection."""
-    return playbook.startswith(COLLECTION) or Path(playbook).resolve().is_relative_to(ROOT)
 
 
 def starts_own(arguments: Mapping[str, Any]) -> bool:
@@ -182,6 +177,7 @@ def refuse_values(variables: Mapping[str, Any], template: Callable[[list[Any]], 
 class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible is untyped
     def run(self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """Return the patterns in one text."""
+        terminal.measure()
         refuse_parts(context.CLIARGS)
         refuse_values(variables or {}, lambda values: self._templar.template(values))
         groups = (variables or {}).get("groups") or {}

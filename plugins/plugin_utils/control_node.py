@@ -21,6 +21,8 @@ from ..module_utils.gpu_ready.base.plain_text import plain_text
 from ..module_utils.gpu_ready.base.records import answer_values
 
 ROOT = Path(__file__).resolve().parents[2]
+PLACE = Path(__file__).parents[2].resolve()
+"""Where this checkout or collection is; its folders may be links."""
 
 
 def version() -> str:
@@ -30,6 +32,11 @@ def version() -> str:
         return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
     found = re.search(r"(?m)^version: *(\S+)", (ROOT / "galaxy.yml").read_text(encoding="utf-8"))
     return found[1] if found else ""
+
+
+def is_own(playbook: str) -> bool:
+    """Return whether this is a playbook of this checkout or collection, by its name or path."""
+    return playbook.startswith("gpu_ready.nodes.") or Path(playbook).resolve().is_relative_to(PLACE)
 
 
 def plain(value: Any) -> Any:

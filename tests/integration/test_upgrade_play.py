@@ -401,7 +401,7 @@ def test_the_budget_is_checked_before_each_host_of_a_batch(tmp_path: Path, progr
     fleet.set("h2")
     fleet.set("h4")
     resumed = fleet.run(gpu_upgrade_batches=[1, "100%"])
-    assert "2 done, 3 to do." in resumed.stdout and resumed.returncode == 0
+    assert "Upgrades 3 hosts to" in resumed.stdout and "UTC), 2 done." in resumed.stdout and resumed.returncode == 0
     assert {fleet.journal(name)["rollout"] for name in names} == {fleet.journal("h1")["rollout"]}
     assert {fleet.installed(name) for name in names} == {NEW}
 

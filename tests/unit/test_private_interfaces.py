@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils import json_utils
-from ansible.playbook import Playbook
 from ansible.plugins.action import ActionBase
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +20,6 @@ PRIVATE = {
         "_filter_non_json_lines",
         "_parse_returned_data",
     },
-    "plugins/callback/gpu_ready_progress.py": {"_file_name"},
     "plugins/plugin_utils/module_calls.py": {"_connection", "_loader", "_shared_loader_obj"},
 }
 
@@ -51,4 +49,3 @@ def test_ansible_core_has_these_names() -> None:
     assert callable(ActionBase._execute_module)
     assert callable(ActionBase._parse_returned_data)
     assert callable(json_utils._filter_non_json_lines)
-    assert Playbook(loader=None)._file_name is None

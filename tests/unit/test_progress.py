@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.gpu_ready.nodes.plugins.callback import gpu_ready_progress as plugin
-from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress import lines
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress import lines, results, words
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.screen import Screen
 
+from plugins.plugin_utils.gpu_ready.execute import steps
+from plugins.plugin_utils.gpu_ready.turn import table
 from tests.grid import sampled
+from tests.hostile.limits import project_tree
 from tests.unit.lying_host import make_liar, run_playbook
+from tests.unit.terminal import on_screen
 from tests.unit.test_own_playbook import REPOSITORY, planned, refused
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE = ROOT / "plugins/callback/gpu_ready_progress.py"
 GOOD, BAD = lines.GOOD, lines.BAD
 
 
@@ -49,7 +51,7 @@ def hosts(count: int, first: int = 1) -> list[str]:
 
 
 def staying(lines: list[Any]) -> list[str]:
-    return [line.text for line in lines if line.stays]
+    return [line.rendered() for line in lines if line.stays]
 
 
 def live(lines: list[Any]) -> str:
@@ -61,60 +63,78 @@ def test_a_rollout_of_200_hosts_counts_done_running_failed_and_left(progress: An
     assert staying(progress.batch_starts("Roll", everyone[:1], everyone)) == [
         "Roll, batch 1: n001, 199 hosts after them"
     ]
-    assert progress.task_starts("switch | Load the driver")[-1].stays is False
+    progress.task_starts("loading the driver")
+    assert progress.host_starts("n001")[-1].stays is False
     clock.seconds = 60
     progress.host_ends("n001", GOOD, "done")
+    progress.batches_planned = 11
     begun = staying(progress.batch_starts("Roll", everyone[1:21], everyone))
-    assert begun == ["  1 of 1 host done, in 1 min", "Roll, batch 2: 20 hosts, 179 hosts after them"]
+    assert begun == ["  1 of 1 host done, in 1 min", "Roll, batch 2 of 11: 20 hosts, 179 hosts after them"]
     for host in everyone[1:11]:
         progress.host_ends(host, GOOD)
     progress.host_ends(everyone[11], BAD)
     clock.seconds = 120
-    progress.task_starts("verify | Collect facts again")
+    progress.task_starts("verifying")
     shown = live(progress.host_starts(everyone[12]))
     # 12 hosts in 120 s: 10 s each for the 9 of this batch and the 179 after it
-    assert (
-        shown
-        == "Roll 2: 10 done, 9 running, 1 failed, 179 left, about 31 min left | verify: Collect facts again (1 on it)"
-    )
+    assert shown == ("Roll, batch 2 of 11: 10 done, 9 running, 1 failed, 179 to go, about 31 min left | 1 verifying")
 
 
-def test_hosts_at_different_tasks_are_counted_by_phase(progress: Any, clock: Clock) -> None:
+def test_hosts_at_different_tasks_are_counted_by_what_they_do(progress: Any, clock: Clock) -> None:
     everyone = hosts(12)
     progress.batch_starts("Roll", everyone[:1], everyone, pinned=True)
-    progress.task_starts("turn | Begin")
-    progress.host_starts("n001")
-    progress.task_starts("switch | Load the driver")
-    progress.host_starts("n001")
+    assert progress.host_starts("n001") == [], "an event begins a turn"
+    progress.step_starts("n001", "switch", "nvidia_driver.activate")
     clock.seconds = 60
-    assert (
-        live(progress.live()) == "Roll 1: 0 done, 1 running, 0 failed, 11 left, 1 min | switch: Load the driver (1 min)"
-    )
+    head = "Roll, batch 1: 0 done, 1 running, 0 failed, 11 to go, 1 min"
+    assert live(progress.live()) == f"{head} | 1 loading the driver (1 min)"
+    assert progress.live()[-1].block == (head, "  n001  loading the driver   1 min")
     progress.host_ends("n001", GOOD)
     progress.batch_starts("Roll", everyone[1:], everyone, pinned=True)
-    for host, task in (
-        ("n002", "drain | Wait"),
-        ("n003", "drain | Wait"),
-        ("n004", "verify | Look"),
-        ("n002", "Stop jobs"),
-        ("n005", "turn | Begin"),
-    ):
-        progress.task_starts(task)
-        progress.host_starts(host)
+    for host, phase in (("n002", "drain"), ("n003", "drain"), ("n004", "rollback verify"), ("n005", "lease")):
+        progress.step_starts(host, phase, "")
     progress.host_answers("n002")
-    assert live(progress.live()) == "Roll 2: 0 done, 4 running, 0 failed, 7 left, 0 s | 1 begin, 2 drain, 1 verify"
+    assert live(progress.live()) == (
+        "Roll, batch 2: 0 done, 4 running, 0 failed, 7 to go, 0 s | 2 draining, 1 rolling back: verifying, 1 starting"
+    )
     progress.host_ends("n002", BAD)
-    assert "0 done, 3 running, 1 failed, 7 left" in live(progress.host_starts("n002"))
+    assert "0 done, 3 running, 1 failed, 7 to go" in live(progress.step_starts("n002", "drain", ""))
 
 
-def test_a_phase_lasts_through_tasks_of_other_roles_in_a_rollout_only(progress: Any) -> None:
-    """site.yml verifies in one task, and gpu_monitoring comes after it."""
-    for rollout, shown in ((False, ""), (True, "verify: ")):
-        progress.rollout = rollout
-        progress.batch_starts("Provision GPU nodes", hosts(1), hosts(1))
-        assert live(progress.task_starts("verify | Compare GPUs")).endswith("| verify: Compare GPUs")
-        for task in ("textfile | Run the service that writes metrics", "Let other runs change the node"):
-            assert live(progress.task_starts(task)).endswith(f"| {shown}{task.rpartition(' | ')[2]}")
+def test_ten_running_hosts_have_a_line_each_and_more_are_counted(progress: Any, clock: Clock) -> None:
+    everyone = [f"n{number}" for number in range(1, 12)]
+    progress.batch_starts("Roll", everyone, everyone, pinned=True)
+    for host in everyone[:10]:
+        progress.step_starts(host, "verify", "gpu_verify.verify")
+    clock.seconds = 5
+    progress.step_starts("n10", "soak", "")
+    block = progress.live()[-1].block
+    assert block[1].split() == ["n1", "verifying", "5", "s"] and block[10].split()[0] == "n10"
+    assert block[10].endswith("in service, waiting for the second verification     0 s")
+    assert progress.step_starts("n11", "drain", "")[-1].block == ()
+
+
+def test_tasks_whose_hosts_do_nothing_worth_a_word_are_not_shown(progress: Any) -> None:
+    """Ansible says that a task begins before its condition is known: "Refuse a host on which another run works"."""
+    progress.batch_starts("Report", hosts(2), hosts(2))
+    assert progress.task_starts("") == [] and progress.host_starts("n001") == []
+    progress.batch_starts("Provision", hosts(2), hosts(2))
+    progress.task_starts(words.ACTIONS["gpu_node_plan"])
+    assert live(progress.host_starts("n001")).endswith("| 1 collecting facts")
+    progress.host_answers("n001")
+    progress.task_starts("")
+    assert live(progress.step_starts("n001", "execute", "docker_engine.install")).endswith("| 1 installing docker")
+
+
+@pytest.mark.parametrize("step", [*steps.STEPS, "reboot", "downloads", "gpu_plan.repair_packages"])
+def test_every_step_has_words(step: str) -> None:
+    assert words.doing_text("execute", step) and "_" not in words.doing_text("execute", step)
+
+
+@pytest.mark.parametrize("phase", table.PHASES)
+def test_every_phase_has_words(phase: str) -> None:
+    assert words.doing_text(phase)
+    assert words.changes_host(phase) == (phase not in ("lease", "plan"))
 
 
 def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> None:
@@ -127,9 +147,11 @@ def test_nobody_guesses_the_time_from_a_canary(progress: Any, clock: Clock) -> N
 def test_a_host_counts_as_failed_while_its_rescue_waits_for_the_others(progress: Any) -> None:
     """The strategy linear begins a rescue when the other hosts have left the block, which may be many minutes later."""
     progress.batch_starts("Provision", hosts(3), hosts(3))
+    progress.task_starts("collecting facts")
+    for host in hosts(3):
+        progress.host_starts(host)
     assert live(progress.host_fails("n002")).startswith("Provision: 0 done, 2 running, 1 failed")
     progress.host_ends("n003", GOOD)
-    progress.task_starts("Find a Python, or install one")
     assert "1 done, 2 running, 0 failed" in live(progress.host_starts("n002"))
     progress.host_fails("n002")
     progress.host_ends("n002", BAD)
@@ -147,19 +169,33 @@ def test_a_failed_host_stays_failed_in_later_plays(progress: Any) -> None:
 
 
 ECHO = """\
+import time
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
-        return {"changed": False, **self._task.args}
+        given = dict(self._task.args)
+        host, phase, seconds = task_vars["inventory_hostname"], given.pop("phase", ""), given.pop("seconds", 0)
+        if phase:
+            Display.display(self._display, f"gpu-ready | {host} | step | {phase} | begins")
+        time.sleep(int(seconds))
+        return {"changed": False, **given}
 """
 
 
-def add_echoes(directory: Path) -> None:
-    """Let plays in a directory have the results of gpu-ready's plugins: each returns its arguments."""
-    (directory / "action_plugins").mkdir()
+def playbooks(directory: Path, **plays: str) -> Path:
+    """Return the directory of a copy of the project with these playbooks.
+
+    There plugins of gpu-ready, named without the collection, return their arguments.
+    """
+    tree = project_tree(directory / "tree")
+    (tree / "playbooks/action_plugins").mkdir()
     for name in ("gpu_turn", "gpu_upgrade_fleet"):
-        (directory / "action_plugins" / f"{name}.py").write_text(ECHO)
+        (tree / "playbooks/action_plugins" / f"{name}.py").write_text(ECHO)
+    for name, text in plays.items():
+        (tree / "playbooks" / f"{name}.yml").write_text(text)
+    return tree / "playbooks"
 
 
 CHECKED = """\
@@ -182,9 +218,8 @@ CHECKED = """\
     ("option", "words"), [("--check", "3 of 4 hosts planned"), ("--limit=all", "1 of 4 hosts done")]
 )
 def test_the_check_of_an_upgrade_ends_with_the_hosts_that_it_planned(tmp_path: Path, option: str, words: str) -> None:
-    (tmp_path / "upgrade_drivers.yml").write_text(CHECKED)
-    add_echoes(tmp_path)
-    shown = ended_with(0, tmp_path, "upgrade_drivers.yml", option)
+    site = playbooks(tmp_path, upgrade_drivers=CHECKED)
+    shown = ended_with(0, site, "upgrade_drivers.yml", option)
     assert f"  {words}, failed: n004, in " in shown, shown
     assert re.search(r"(?m)^4 hosts in .*; failed: n004$", shown) and "none failed" not in shown, shown
 
@@ -211,8 +246,7 @@ AUDITED = """\
 
 @pytest.mark.host_io
 def test_an_audit_names_hosts_with_drift_only(tmp_path: Path) -> None:
-    (tmp_path / "audit.yml").write_text(AUDITED)
-    shown = in_pipe(tmp_path, "audit.yml")
+    shown = in_pipe(playbooks(tmp_path, audit=AUDITED), "audit.yml")
     assert "Fail hosts with drift" not in shown, shown
     assert re.search(r"(?m)^\d hosts in \d+ (s|min); not in the desired state: n002$", shown), shown
 
@@ -230,6 +264,31 @@ def test_a_host_ends_once(progress: Any) -> None:
     progress.batch_starts("Provision", hosts(2), hosts(2))
     assert staying(progress.host_ends("n001", GOOD, "ready")) == ["  n001: ready"]
     assert progress.host_ends("n001", GOOD, "ready") == []
+
+
+def test_every_line_of_a_host_begins_with_its_name() -> None:
+    """A host cannot write a line in the name of another one, however it breaks its text."""
+    text = "drift\n  z-honest: no_gpu\n\n[WARNING]: x"
+    assert lines.Line(text, host="h").rendered().split("\n") == [
+        "  h: drift", "  h:     z-honest: no_gpu", "  h:", "  h:   [WARNING]: x"
+    ]  # fmt: skip
+    alike = lines.Alike()
+    for host in (*hosts(9), "m"):
+        alike.add(host, text)
+    (line,) = alike.flush()
+    assert line.rendered().split("\n")[:2] == [
+        f"  m, {', '.join(hosts(9))}: drift",
+        "  m and 9 more:     z-honest: no_gpu",
+    ]
+
+
+def test_an_event_is_read_as_it_was_written() -> None:
+    event = lines.Event("n1", "problem", "switch", "a step: it | failed\nfor\n  a reason")
+    text = lines.event_text(*event)
+    assert lines.parse_event(text) == event
+    assert all(line.startswith(("gpu-ready | n1 | problem", "    ")) for line in text.split("\n"))
+    for other in ("n1 | step | switch | x", "gpu-ready | n1", " gpu-ready | a | b | c | d"):
+        assert lines.parse_event(other) is None
 
 
 def test_a_host_that_ended_well_and_fails_afterwards_is_failed(progress: Any) -> None:
@@ -264,44 +323,51 @@ UPGRADED = {"host": "n1", "state": "upgraded", "from": "580.1", "to": "595.2", "
         ("upgrade_drivers.yml", "gpu_turn", {"result": {"state": "not_reached", "reason": "it stopped"}}, None),
         ("upgrade_drivers.yml", "gpu_turn", {"result": {}}, None),
         ("upgrade_drivers.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, None),
-        ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),
-        ("site.yml", "gpu_node_plan", {"plan": {"refusals": [{}]}, "todo": {}}, None),
-        ("site.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {"a.b": {}}}, None),
-        ("site.yml", "gpu_execute", {"verify": {"ok": True}}, (GOOD, "ready")),
-        ("site.yml", "set_fact", {"ansible_facts": {"gpu_ready_failure": {}}}, (BAD, "")),
+        ("provision.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {}}, (GOOD, "")),
+        ("provision.yml", "gpu_node_plan", {"plan": {"refusals": [{}]}, "todo": {}}, None),
+        ("provision.yml", "gpu_node_plan", {"plan": {"refusals": []}, "todo": {"a.b": {}}}, None),
+        ("provision.yml", "gpu_execute", {"verify": {"ok": True}}, (GOOD, "ready")),
+        ("provision.yml", "ansible.builtin.set_fact", {"ansible_facts": {"gpu_ready_failure": {}}}, (BAD, "")),
+        ("provision.yml", "ansible.builtin.command", {"ansible_facts": {"gpu_ready_failure": {}}}, None),
+        ("provision.yml", "ansible.builtin.command", {"verify": {"ok": True}}, None),
+        ("provision.yml", "ansible.builtin.command", {"plan": {"refusals": []}, "todo": {}}, None),
+        ("upgrade_drivers.yml", "gpu_ready.nodes.gpu_verify", {"ansible_facts": {"gpu_upgrade_result": UPGRADED}, "result": UPGRADED}, None),
+        ("upgrade_drivers.yml", "other.collection.gpu_turn", {"result": UPGRADED}, None),
+        ("upgrade_drivers.yml", "gpu_ready.nodes.gpu_turn", {"result": UPGRADED}, (GOOD, "upgraded, 580.1 -> 595.2, 12 s out of service")),
+        ("audit.yml", "ansible.builtin.command", {"audit": {"state": "drift"}}, None),
         ("audit.yml", "gpu_audit", {"audit": {"state": "drift"}}, (GOOD, "drift")),
         ("audit.yml", "debug", {"msg": "x"}, None),
     ],
 )  # fmt: skip
 def test_what_ends_a_host(playbook: str, action: str, value: dict[str, Any], end: Any) -> None:
-    assert plugin.ending(playbook, action, value) == end
+    assert results.ending(playbook, action, value) == end
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
         ({"msg": "one message"}, "one message"),
-        ({"msg": "two\nlines\n"}, "two\n    lines"),
+        ({"msg": "two\nlines\n"}, "two\nlines"),
         ({"msg": "Task failed: Module failed: one message"}, "one message"),
         ({"msg": "Task failed: Data could not be sent"}, "Data could not be sent"),
-        ({"msg": "non-zero return code", "rc": 2, "cmd": ["dkms", "x"], "stderr": "a\nb"}, "non-zero return code (2 of dkms x)\n    a\n    b"),
-        ({"msg": "MODULE FAILURE", "module_stderr": "/bin/sh: 1: python3: not found\n", "module_stdout": ""}, "MODULE FAILURE\n    /bin/sh: 1: python3: not found"),
+        ({"msg": "non-zero return code", "rc": 2, "cmd": ["dkms", "x"], "stderr": "a\nb"}, "non-zero return code (2 of dkms x)\na\nb"),
+        ({"msg": "MODULE FAILURE", "module_stderr": "/bin/sh: 1: python3: not found\n", "module_stdout": ""}, "MODULE FAILURE\n/bin/sh: 1: python3: not found"),
         ({"censored": "the output has been hidden"}, "the output has been hidden"),
         ({"results": [{"failed": True}], "msg": "One or more items failed"}, "One or more items failed"),
         ({}, "no reason was given; -v shows the full result"),
     ],
 )  # fmt: skip
 def test_the_reason_of_a_failure(value: dict[str, Any], expected: str) -> None:
-    assert plugin.reason(value) == expected
+    assert results.reason(value) == expected
 
 
 def test_a_host_does_not_fill_the_screen() -> None:
-    text = plugin.reason({"msg": "a" * 10**7, "stderr": "b" * 10**7})
-    assert len(text) < 25_000 and "a (10000000 characters; -v shows all)\n    b" in text
+    text = results.reason({"msg": "a" * 10**7, "stderr": "b" * 10**7})
+    assert len(text) < 25_000 and "a (10000000 characters; -v shows all)\nb" in text
 
 
 def test_of_a_long_log_the_end_is_shown() -> None:
-    text = plugin.reason({"msg": "it failed", "stderr": "\n".join(f"line {number}" for number in range(99))})
+    text = results.reason({"msg": "it failed", "stderr": "\n".join(f"line {number}" for number in range(99))})
     assert text.splitlines()[0] == "it failed" and text.endswith("line 98") and len(text.splitlines()) < 30
 
 
@@ -316,6 +382,7 @@ PLAYBOOK = """\
   tasks:
     - name: verify | Collect facts again
       gpu_turn:
+        phase: verify
         result: {state: "{{ 'failed' if inventory_hostname == 'n003' else 'upgraded' }}", reason: because}
     - name: Say what is wrong
       ansible.builtin.fail:
@@ -359,7 +426,9 @@ LASTING = """\
   connection: local
   tasks:
     - name: prestage | Compile the module
-      ansible.builtin.command: {argv: [sleep, "8"]}
+      gpu_turn: {phase: switch, seconds: 8}
+    - name: prestage | Ask the host
+      ansible.builtin.command: {argv: ["true"]}
     - name: Raise
       ansible.builtin.fail: {msg: so}
 """
@@ -370,6 +439,7 @@ TURN = """\
   ansible.builtin.group_by: {key: gpu_upgrade_failed}
 - name: Carry out the turn
   gpu_turn:
+    phase: lease
     result: {state: rolled_back, reason: red}
 """
 
@@ -411,13 +481,9 @@ STOPPED = """\
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("site")
-    (directory / "upgrade_drivers.yml").write_text(PLAYBOOK)
-    add_echoes(directory)
-    (directory / "other.yml").write_text(PLAYBOOK)
-    (directory / "site.yml").write_text(RAISING)
-    (directory / "rollback_drivers.yml").write_text(LASTING)
-    return directory
+    return playbooks(
+        tmp_path_factory.mktemp("site"), upgrade_drivers=PLAYBOOK, other=PLAYBOOK, provision=RAISING, audit=LASTING
+    )
 
 
 def command(site: Path, *arguments: str) -> list[str]:
@@ -427,7 +493,7 @@ def command(site: Path, *arguments: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     cleaned = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    return cleaned | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "TERM": "xterm", "COLUMNS": "100"} | more
+    return cleaned | {"TERM": "xterm", "COLUMNS": "100"} | more
 
 
 def in_pipe(site: Path, *arguments: str, **more: str) -> str:
@@ -439,7 +505,7 @@ def ended_with(status: int, site: Path, *arguments: str, **more: str) -> str:
     done = subprocess.run(
         command(site, *arguments),
         cwd=site,
-        env=environment(**more),
+        env=environment(ANSIBLE_CONFIG=str(site.parent / "ansible.cfg"), **more),
         capture_output=True,
         text=True,
         check=False,
@@ -453,7 +519,7 @@ def on_terminal(site: Path, playbook: str = "upgrade_drivers.yml", **more: str) 
     """Return everything that the run wrote to a terminal."""
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        command(site, playbook), cwd=site, env=environment(**more), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower
+        command(site, playbook), cwd=site, env=environment(ANSIBLE_CONFIG=str(site.parent / "ansible.cfg"), **more), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower
     ) as process:  # fmt: skip
         os.close(follower)
         text = b"".join(chunks(leader))
@@ -478,11 +544,11 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
     shown = in_pipe(site, "upgrade_drivers.yml")
     assert "\x1b" not in shown and "\r" not in shown
     lines = shown.splitlines()
-    assert lines[0] == "Roll, batch 1: n001, 3 hosts after them"
+    assert "Roll, batch 1: n001, 3 hosts after them" in lines
     assert "  n001: upgraded, because" in lines
     assert "Roll, batch 2: n002, n003, n004" in lines
     assert "  2 of 3 hosts done, failed: n003, in " in shown
-    assert "  n003 failed at 'Say what is wrong': the full message of the failure" in lines
+    assert "  n003: failed at 'Say what is wrong': the full message of the failure" in lines
     assert shown.count("the full message of the failure") == 1, "200 hosts that fail alike are two lines"
     assert "fatal:" not in shown and "[ERROR]" not in shown and "TASK [" not in shown
     assert "\nhost  state\n----  -----\n" in shown
@@ -492,24 +558,21 @@ def test_plain_lines_in_a_pipe(site: Path) -> None:
 
 @pytest.mark.host_io
 def test_a_rollout_that_stopped_begins_no_batch_and_counts_hosts(tmp_path: Path) -> None:
-    (tmp_path / "upgrade_drivers.yml").write_text(STOPPED)
-    (tmp_path / "turn.yml").write_text(TURN)
-    add_echoes(tmp_path)
-    shown = in_pipe(tmp_path, "upgrade_drivers.yml")
+    shown = in_pipe(playbooks(tmp_path, upgrade_drivers=STOPPED, turn=TURN), "upgrade_drivers.yml")
     assert "Roll, batch 1: n001" in shown and "batch 2" not in shown and "skipping" not in shown
     assert re.search(r"(?m)^4 hosts in \d+ s; not in the desired state: n001, n002, n003, n004$", shown)
 
 
 @pytest.mark.host_io
 def test_messages_of_the_table_are_not_repeated(site: Path) -> None:
-    shown = in_pipe(site, "site.yml")
+    shown = in_pipe(site, "provision.yml")
     assert "what the table says already" not in shown
     first, *_ = re.findall(
-        r"(?m)^  (n00\d) failed at 'Collect facts' \(first\): non-zero return code \(3 of /bin/sh -c echo why >&2; exit 3\)\n    why$",
+        r"(?m)^  (n00\d): failed at 'Collect facts' \(first\): non-zero return code \(3 of /bin/sh -c echo why >&2; exit 3\)\n  \1:   why$",
         shown,
     )
     others = ", ".join(host for host in hosts(4) if host != first)
-    assert f"\n  {others} failed at 'Collect facts' (first), for the same reason\n" in shown
+    assert f"\n  {others}: failed at 'Collect facts' (first), for the same reason\n" in shown
     assert shown.count("non-zero return code") == 1, "each reason once"
     assert re.search(r"^4 hosts in \d+ s; failed: n001, n002, n003, n004$", shown.splitlines()[-1])
 
@@ -519,16 +582,17 @@ def test_hosts_that_fail_alike_are_one_line() -> None:
     failures = lines.Failures()
     reason = "connect to host 10.0.0.{0} port 22 (fe80::{0}): refused. ansible {1} -m ping"
     assert staying(failures.add("n001", "failed at 'Look'", reason.format(1, "n001"))) == [
-        "  n001 failed at 'Look': connect to host 10.0.0.1 port 22 (fe80::1): refused. ansible n001 -m ping"
+        "  n001: failed at 'Look': connect to host 10.0.0.1 port 22 (fe80::1): refused. ansible n001 -m ping"
     ]
     for number in range(2, 6):
         assert failures.add(f"n00{number}", "failed at 'Look'", reason.format(number, f"n00{number}")) == []
     assert len(failures.add("n006", "failed at 'Look'", "no space left on device")) == 1
     assert len(failures.add("n007", "failed at 'Install'", reason.format(7, "n007"))) == 1
-    assert staying(failures.flush()) == ["  n002, n003, n004, n005 failed at 'Look', for the same reason"]
+    assert staying(failures.flush()) == ["  n002, n003, n004, n005: failed at 'Look', for the same reason"]
     assert failures.flush() == []
     assert failures.add("n008", "failed at 'Look'", reason.format(8, "n008")) == []
-    assert staying(failures.flush()) == ["  n008 failed at 'Look', for the same reason"]
+    assert staying(failures.flush()) == ["  n008: failed at 'Look', for the same reason"]
+    assert failures.add("n001", "failed at 'Rescue'", reason.format(1, "n001")) == [], "each reason of a host once"
 
 
 @pytest.mark.host_io
@@ -547,14 +611,18 @@ def test_a_check_shows_equal_plans_and_changes_of_files_once(tmp_path: Path) -> 
     answers = {"n1": alike, "n2": alike, "n3": other, "n4": refused("docker is not offered")}
     hosts = {name: make_liar(tmp_path, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
     shown = run_playbook(tmp_path, "site.yml", hosts, "--check", "--diff", given_plans=True).stdout
-    assert shown.count("  n1, n2, n3: 1x Tesla T4: 1 step to do\n    docker_engine.repository: because\n") == 1, shown
+    assert (
+        shown.count("  n1, n2, n3: 1x Tesla T4: 1 step to do\n  n1, n2, n3:   docker_engine.repository: because\n") == 1
+    ), shown
     assert shown.count("docker_engine.repository") == 1
     assert (
-        shown.count("  n1, n2: files that would change\n--- before: /etc/a\n+++ after: /etc/a\n@@ -0,0 +1 @@\n+text\n")
+        shown.count(
+            "  n1, n2: files that would change\n  n1, n2:   --- before: /etc/a\n  n1, n2:   +++ after: /etc/a\n"
+        )
         == 1
     )
     assert shown.count("+text") == 2 and "TASK [" not in shown
-    assert shown.count("  n4 failed at 'plan': docker is not offered. Remedy: do it.") == 1
+    assert shown.count("  n4: refused: docker is not offered. Remedy: do it.") == 1
     assert "  3 of 4 hosts planned, failed: n4, in " in shown
 
 
@@ -567,14 +635,32 @@ def test_a_provisioned_host_costs_twelve_processes_beside_any_number_of_others(t
     counted = re.findall(r"(?m)^(n\d) .* ok=(\d+) .* skipped=(\d+) +rescued=(\d+)", recap)
     # The report is made once, in the name of the first host.
     assert counted[1:] == [("n2", "12", "0", "0"), ("n3", "12", "0", "0")], recap
-    assert counted[0] == ("n1", "15", "0", "0")
+    assert counted[0] == ("n1", "14", "0", "0")
+
+
+def test_lines_of_hosts_are_erased_and_a_low_terminal_has_one_line(
+    clock: Clock, progress: Any, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everyone = hosts(4)
+    progress.batch_starts("Roll", everyone, everyone, pinned=True)
+    for host in everyone:
+        progress.step_starts(host, "drain", "")
+    for rows, shown in (("24", 5), ("5", 1)):
+        monkeypatch.setenv("LINES", rows)
+        monkeypatch.setenv("COLUMNS", "60")
+        screen = Screen(lambda text, color=None: print(text, flush=True), True, clock)
+        screen.show_lines(progress.live())
+        drawn = capfd.readouterr().out
+        assert len(on_screen(drawn)) == shown and all(len(line) < 60 for line in on_screen(drawn))
+        screen.show_lines([lines.Line("stays")])
+        assert on_screen(drawn + capfd.readouterr().out) == ["stays", ""]
 
 
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:
     shown: list[str] = []
     screen = Screen(lambda text, color=None: shown.append(text), False, clock)
     screen.show_lines(progress.batch_starts("Roll", hosts(2), hosts(2)))
-    progress.task_starts("switch | Install the driver")
+    progress.task_starts("installing the driver")
     for host in hosts(2):
         progress.host_starts(host)
     for seconds in range(200):
@@ -582,7 +668,7 @@ def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any,
         screen.tick(progress.live())
     lines = capfd.readouterr().out.splitlines()
     assert lines == [
-        f"  Roll: 0 done, 2 running, 0 failed, {minutes} min | switch: Install the driver (2 on it, {minutes} min)"
+        f"  Roll: 0 done, 2 running, 0 failed, {minutes} min | 2 installing the driver ({minutes} min)"
         for minutes in (1, 2, 3)
     ]
     assert shown == ["Roll: n001, n002"]
@@ -592,39 +678,38 @@ def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any,
 def test_a_live_line_on_a_terminal(site: Path) -> None:
     shown = on_terminal(site)
     assert re.search(
-        r"\r\x1b\[2KRoll 2: 0 done, 3 running, 0 failed, \d+ s \| verify: Collect facts again[^\n]*\r", shown
+        r"\r\x1b\[2KRoll, batch 2: 0 done, 3 running, 0 failed, \d+ s\r*\n  n00\d  verifying +\d+ s", shown
     )
-    assert "Roll 2: 2 done, 0 running, 1 failed" in shown
-    # what stays: the terminal after every carriage return and erasure
-    kept = [re.split(r"\r\x1b\[2K|\r", line)[-1] for line in shown.replace("\r\n", "\n").split("\n")]
+    assert "Roll, batch 2: 2 done, 0 running, 1 failed" in shown
+    kept = on_screen(shown)
     assert "  n001: upgraded, because" in kept
-    assert not [line for line in kept if "running" in line]
+    assert not [line for line in kept if "running" in line or "verifying" in line]
 
 
 @pytest.mark.host_io
 def test_the_live_line_moves_while_a_module_compiles(site: Path) -> None:
-    shown = on_terminal(site, "rollback_drivers.yml")
-    seen = re.findall(r"1 running, 0 failed, (\d+) s \| prestage: Compile the module \(1 on it", shown)
+    shown = on_terminal(site, "audit.yml")
+    seen = re.findall(r"1 running, 0 failed, (\d+) s\r*\n  n001  replacing the driver", shown)
     assert len(set(seen)) >= 3, "only the clock causes output in these eight seconds"
 
 
 def test_a_long_task_shows_its_duration(progress: Any, clock: Clock) -> None:
     progress.batch_starts("Roll", hosts(2), hosts(2))
-    progress.task_starts("prestage | Compile")
-    assert live(progress.host_starts("n001")).endswith("| prestage: Compile (1 on it)")
+    progress.task_starts("installing the driver")
+    assert live(progress.host_starts("n001")).endswith("| 1 installing the driver")
     clock.seconds = 130
-    assert live(progress.live()).endswith("2 min | prestage: Compile (1 on it, 2 min)")
+    assert live(progress.live()).endswith("2 min | 1 installing the driver (2 min)")
 
 
 @pytest.mark.host_io
 def test_a_host_that_is_lost_on_the_way_has_its_remedy(site: Path) -> None:
     nowhere = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
     done = subprocess.run(
-        command(site, "rollback_drivers.yml", "-e", json.dumps(nowhere)),
-        cwd=site, env=environment(), capture_output=True, text=True, check=False, timeout=600,
+        command(site, "audit.yml", "-e", json.dumps(nowhere)),
+        cwd=site, env=environment(ANSIBLE_CONFIG=str(site.parent / "ansible.cfg")), capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     failure = next(line for line in done.stdout.splitlines() if "does not answer at" in line)
-    assert failure.startswith("  n001 does not answer at 'prestage | Compile the module': ") and "refused" in failure
+    assert failure.startswith("  n001: does not answer at 'prestage | Ask the host': ") and "refused" in failure
     assert failure.endswith(". Check that it is up and accepts ssh, then run the same command again to resume.")
 
 

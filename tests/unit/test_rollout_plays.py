@@ -162,7 +162,7 @@ def test_a_rollout_pauses_after_its_canary_and_the_same_command_continues(tmp_pa
     hosts["b"] = planned("current")
     second = run(tmp_path, hosts, *pause)
     assert second.returncode == 0 and "3 hosts: 2 upgraded, 1 current" in second.stdout, second.stdout
-    assert ": 1 done, 2 to do." in second.stdout
+    assert "Upgrades 2 hosts to 595.1: resumes rollout" in second.stdout and "UTC), 1 done." in second.stdout
     (found,) = record.read_records(tmp_path / "state")
     assert found.done == ["b", "a", "c"] and len(found.runs) == 2
     (tmp_path / "state/stop").touch()
@@ -184,4 +184,5 @@ def test_settings_of_the_rollout_that_differ_are_refused_and_those_of_a_play_are
     local = {"ansible_connection": "local"}
     given = {name: planned(**changed) | local for name in "ab"}
     back = run_playbook(tmp_path, tmp_path / "outer.yml", given, "--check", ANSIBLE_STDOUT_CALLBACK="default")
-    assert "Rolls back rollout 7 of 1970-01-01 00:00 UTC to 595.1: 2 hosts." in back.stdout, back.stdout
+    undoes = "Rolls back 2 hosts to 595.1: undoes rollout 7 (1970-01-01 00:00 UTC, to 595.1)."
+    assert undoes in back.stdout, back.stdout

@@ -42,6 +42,7 @@ class Run:
     def __init__(self, directory: Path, hosts: Mapping[str, Mapping[str, Any]], **of_all: Any) -> None:
         self.hosts = {name: Templated(one) for name, one in hosts.items()}
         self.directory, self.lost, self.of_all = directory, set[str](), of_all
+        self.shown = ""
 
     def register(self, name: str, hosts: list[str], value: Any) -> None:
         for host in hosts:
@@ -57,7 +58,9 @@ class Run:
             **self.of_all, **self.hosts.get(left[0], {}), "inventory_hostname": left[0], "hostvars": self.hosts,
             "groups": {"all": list(self.hosts)}, "ansible_play_hosts_all": names, "ansible_play_hosts": left,
         }  # fmt: skip
-        answer: dict[str, Any] = answer_values(action.compute({"do": do}))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(plugin.terminal, "show", lambda text: setattr(self, "shown", text))
+            answer: dict[str, Any] = answer_values(action.compute({"do": do}))
         return answer
 
 
@@ -98,7 +101,8 @@ def test_hosts_that_are_prepared_and_reachable_are_lined_up_and_the_record_says_
     assert "unreachable during its upgrade" in report["outcomes"]["b"]["reason"]
     assert "unreachable during its preparation" in report["outcomes"]["d"]["reason"]
     file.path.write_text("damaged\n")
-    assert "line 1: it is damaged" in run.call("report")["table"]
+    run.call("report")
+    assert "line 1: it is damaged" in run.shown
     run.register("gpu_upgrade_results", [*HOSTS], report)
     assert run.call("require_desired_state", ["a"]) == {"changed": False}
     with pytest.raises(GpuReadyError, match="no space"):
@@ -111,7 +115,7 @@ def test_a_check_and_a_refused_run_write_nothing(tmp_path: Path, state: dict[str
     assert (checked["due"], checked["record"], checked["serial"]) == ([], "", [1, 1, 1, 1])
     run.hosts["b"]["gpu_upgrade_plan"] = {"upgrade": {}, "failure": "no such host"}
     fleet = run.call("plan")
-    assert "b: refused\n  no such host" in fleet["table"] and fleet["due"] == ["a", "c", "d"]
+    assert "b: refused\n  no such host" in run.shown and fleet["due"] == ["a", "c", "d"]
     run.register("gpu_upgrade_fleet", HOSTS, fleet)
     with pytest.raises(GpuReadyError, match=r"^1 of 4 hosts cannot be upgraded, see the table \(b\)\. Nothing was"):
         run.call("stop_if_refused")

@@ -4,7 +4,6 @@ from typing import Dict, List, NamedTuple, Optional
 
 
 class AuditReportAnswer(NamedTuple):
-    text: str
     counts: Dict[str, int]
     bad: Dict[str, str]
     path: Optional[str]
@@ -21,20 +20,18 @@ class PythonAnswer(NamedTuple):
 
 
 class ReportAnswer(NamedTuple):
-    """The action plugin of the module makes it. ``table``: None where it prints none."""
+    """The action plugin of the module makes it."""
 
     counts: Dict[str, int]
     bad: Dict[str, str]
     next: str
     paths: List[str]
-    table: Optional[str] = None
     changed: bool = False
 
 
 class UpgradeFleetAnswer(NamedTuple):
     """Each value that ``do`` makes; library/gpu_upgrade_fleet.py says which those are."""
 
-    table: Optional[str] = None
     due: Optional[List[str]] = None
     results: Optional[Dict[str, object]] = None
     refused: Optional[Dict[str, str]] = None

@@ -20,6 +20,23 @@ def site_playbook(playbook: str) -> str:
     return "site.yml"
 
 
+def sibling_command(playbook: str, name: str, inventories: Sequence[str], hosts: Sequence[str], variables: bool) -> str:
+    """Return the command of another playbook of this project: ``name`` has no suffix.
+
+    ``playbook``: the one that was called, as it was named; "" for one of a site, which imports those of the collection.
+    ``hosts``: limit it to these, if they are few. ``variables``: the command line had -e options.
+    """
+    directory, file = posixpath.split(playbook)
+    if not file or playbook.startswith("gpu_ready.nodes."):
+        called = f"gpu_ready.nodes.{name}"
+    else:
+        inside = directory if posixpath.basename(directory) == "playbooks" else posixpath.join(directory, "playbooks")
+        called = posixpath.join(inside, f"{name}.yml")
+    words = ["ansible-playbook", called, *(word for one in inventories for word in ("-i", one))]
+    words += ["--limit", ",".join(hosts)] if 0 < len(hosts) <= MOST else []
+    return " ".join(map(shlex.quote, words)) + (" with the same -e options" if variables else "")
+
+
 def state_of(host: Host) -> str:
     """Return the state of a host, "remedy" for drift that site.yml does not repair, such as a lost GPU."""
     texts = [host.why.message, *(check.why for check in host.checks if check.ok is False)]

@@ -4,43 +4,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..gpu_ready.report.layout import without_host
+from ..gpu_ready.report.layout import natural_order, without_host
+from .words import changes_host, doing_text, doings_text
 
-PHASES = ("plan", "prestage", "drain", "switch", "verify", "undrain", "soak", "rollback")
-"""Words for the phases of a rollout, before the bar in task names and in the live line."""
-UNDRAINS = ("return", "leave", "undrain alone")
-"""Phases of a turn (plugin_utils/gpu_ready/turn/table.py) in which a host returns to service."""
 GOOD = "done"
 BAD = "failed"
 NAMES = 8
 """Maximum number of host names in a summary; of more, only their number."""
 PLANNED = 40
 """Maximum number of host names before a text that they show alike: each has a plan that somebody has to approve."""
-STEP = "gpu-ready begins "
-"""How the messages begin in which a worker names a host and the step that it begins (plugins/action/gpu_execute.py)."""
+LABEL = 24
+"""Characters of names that are repeated on each further line of a text."""
+EACH = 10
+"""Running hosts up to which each has a line of its own below the live line."""
 EVENT = "gpu-ready"
-"""How the messages begin in which a worker shows an event of a host's turn (plugins/action/gpu_turn.py)."""
+"""How the messages begin in which a worker shows what a host begins (plugins/action/gpu_turn.py, gpu_execute.py)."""
+EXECUTE = "execute"
+"""The phase that the events of gpu_execute name: they are of no turn."""
 LASTS = 10
-"""Seconds after which the live line shows the duration of the present task."""
+"""Seconds after which the duration is shown of what hosts are doing."""
 SETTLED = 3
 """Hosts that must have finished before the time left is estimated."""
 
 
 class Line(NamedTuple):
-    """One line of output; ``stays`` is False for the live line, which the next one replaces."""
+    """One line of output, or several.
+
+    ``stays`` is False for the live line, which the next one replaces; ``block``: the lines in place of it on a terminal
+    that is high enough. ``host``: whose text it is, ``again``: the name before further lines of a text.
+    """
 
     text: str
     stays: bool = True
+    host: str = ""
+    again: str = ""
+    block: tuple[str, ...] = ()
+
+    def rendered(self) -> str:
+        """Return the text for the screen: every line of a host begins with its name, whatever its text contains."""
+        if not self.host:
+            return self.text
+        first, *more = self.text.split("\n")
+        again = self.again or self.host
+        return "\n".join([f"  {self.host}: {first}", *(f"  {again}:   {part}".rstrip() for part in more)])
 
 
-class Turn(NamedTuple):
-    """The phase and task of a host in a play whose hosts are at different tasks, and when the task began."""
+def lines_of(hosts: Sequence[str], text: str, most: int = NAMES) -> Line:
+    """Return what hosts have to say, under their names."""
+    label = listed(hosts, most)
+    short = label if len(label) <= LABEL else f"{sorted(hosts)[0]} and {len(hosts) - 1} more"
+    return Line(text, host=label, again=short if len(hosts) > 1 else "")
 
-    phase: str
-    task: str
+
+class Work(NamedTuple):
+    """What a host is doing, in words, and since when."""
+
+    doing: str
     began: float
 
 
@@ -50,20 +72,22 @@ class Progress:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
         self.word = "done"  # what a host is that has finished; of a check "planned"
-        self.rollout = False
-        self.began = self.batch_began = self.task_began = now()
+        self.start = self.began = self.batch_began = now()
         self.play = ""
-        self.phase = ""
-        self.task = ""
+        self.doing = ""
         self.pinned = False
-        self.turns: dict[str, Turn] = {}
-        self.steps: dict[str, str] = {}
-        """The steps that hosts have begun in the present task."""
+        self.work: dict[str, Work] = {}
+        """What each running host is doing."""
+        self.changing: dict[str, str] = {}
+        """The hosts on which a change has begun, with what they did last."""
+        self.results: dict[str, str] = {}
+        """How the hosts have ended in this run, over all plays."""
+        self.everyone: set[str] = set()
         self.batches = 0
+        self.batches_planned = 0
         self.batch: set[str] = set()
         self.waiting: set[str] = set()
         self.ended: dict[str, str] = {}
-        self.busy: set[str] = set()
         # Counted as they happen: a live line is made at every event, and 2,000 hosts have 100,000 of them.
         self.good: set[str] = set()
         self.bad: set[str] = set()
@@ -78,12 +102,13 @@ class Progress:
 
         ``pinned``: the hosts are at different tasks, and as many run at once as there are forks.
         """
-        self.pinned, self.turns = pinned, {}
         lines = self.batch_ends()
+        self.pinned, self.work = pinned, {}
         is_next_batch = play == self.play and len(everyone) > len(hosts)
         self.batches = self.batches + 1 if is_next_batch else 1
-        self.play, self.phase, self.task = play, "", ""
-        self.batch, self.busy, self.failing, self.news = set(hosts), set(), set(), False
+        self.play, self.doing = play, ""
+        self.everyone |= set(everyone)
+        self.batch, self.failing, self.news = set(hosts), set(), False
         if not is_next_batch:
             self.waiting = set(everyone) - {host for host, how in self.ended.items() if how == BAD}
             self.ended = {host: how for host, how in self.ended.items() if how == BAD}
@@ -95,50 +120,40 @@ class Progress:
         self.bad = {host for host in hosts if self.ended.get(host) == BAD}
         if not hosts:
             return lines
-        name = f"{play}, batch {self.batches}" if len(everyone) > len(hosts) else play
+        name = f"{play}, {self.batch_name()}" if len(everyone) > len(hosts) else play
         left = f", {count(len(self.waiting))} after them" if self.waiting else ""
         return [*lines, Line(f"{name}: {listed(hosts)}{left}")]
 
-    def task_starts(self, name: str) -> list[Line]:
-        """Begin a task; its name without the role. A rollout's phase lasts through tasks of other roles."""
-        self.busy, self.steps = set(), {}
-        head, bar, _ = name.partition(" | ")
-        self.task, self.task_began = name, self.now()
-        if bar and head in PHASES:
-            self.phase = head
-        elif not self.rollout:
-            self.phase = ""
+    def task_starts(self, doing: str) -> list[Line]:
+        """Begin a task; ``doing``: what its hosts do, "" where that is not known or not worth a word."""
+        self.doing = doing
         return self.live()
 
     def host_starts(self, host: str) -> list[Line]:
         """Begin the present task on a host."""
-        self.busy.add(host)
         self.failing.discard(host)
-        if self.pinned and host not in self.ended:
-            head, bar, _ = self.task.partition(" | ")
-            last = self.turns[host].phase if host in self.turns else ""
-            self.turns[host] = Turn(head if bar and head in PHASES else last, self.task, self.now())
+        if self.doing and host not in self.ended:
+            self.works(host, self.doing)
         return self.live()
 
-    def step_starts(self, host: str, step: str) -> list[Line]:
-        """Begin a step of the plan on a host, within the present task."""
-        if self.pinned and host in self.turns:
-            self.turns[host] = self.turns[host]._replace(task=step, began=self.now())
-        elif host in self.busy:
-            self.steps[host] = step
+    def step_starts(self, host: str, phase: str, step: str) -> list[Line]:
+        """Begin a phase of a host's turn, or a step of its plan."""
+        doing = doing_text(phase, step)
+        if doing and host not in self.ended and host in self.batch:
+            self.works(host, doing)
+            if changes_host(phase, step):
+                self.changing[host] = doing
         return self.live()
 
-    def phase_continues(self, host: str, phase: str, step: str) -> list[Line]:
-        """Begin a phase of a host's turn, or a step in it."""
-        if self.pinned and host not in self.ended:
-            self.turns[host] = Turn(phase_word(phase), step, self.now())
-            return self.live()
-        return self.step_starts(host, step)
+    def works(self, host: str, doing: str) -> None:
+        """Note what a host is doing; the time counts from when it began that."""
+        if host not in self.work or self.work[host].doing != doing:
+            self.work[host] = Work(doing, self.now())
 
     def host_answers(self, host: str) -> list[Line]:
-        """End the present task on a host."""
-        self.busy.discard(host)
-        self.steps.pop(host, None)
+        """End the present task on a host, which begins the next one at once in a play with turns."""
+        if not self.pinned:
+            self.work.pop(host, None)
         return self.live()
 
     def host_fails(self, host: str) -> list[Line]:
@@ -154,13 +169,13 @@ class Progress:
         self.news = True
         self.through += host not in self.ended
         self.ended[host] = how
+        self.results[host] = how
         if host in self.batch:
             self.good.discard(host)
             (self.bad if how == BAD else self.good).add(host)
-        self.busy.discard(host)
         self.failing.discard(host)
-        self.turns.pop(host, None)
-        return [*([Line(f"  {host}: {note}")] if note else []), *self.live()]
+        self.work.pop(host, None)
+        return [*([Line(note, host=host)] if note else []), *self.live()]
 
     def batch_ends(self) -> list[Line]:
         """End the present batch; its summary if a host finished in it."""
@@ -172,45 +187,45 @@ class Progress:
 
     # ---- lines
 
+    def batch_name(self) -> str:
+        """Return which batch this is, and of how many if that is known."""
+        return f"batch {self.batches}" + (f" of {self.batches_planned}" if self.batches_planned else "")
+
     def live(self) -> list[Line]:
-        """Return the live line."""
-        if not self.batch:
+        """Return the live line, while hosts of the batch are at work."""
+        work = dict(self.work)  # at once: the clock's thread asks while others begin and end
+        if not (work or self.news) or not self.batch:
             return []
         failed = len(self.bad) + len(self.failing)
         running = len(self.batch) - len(self.good) - failed
         later = len(self.waiting)
         if self.pinned:
-            running, later = len(self.turns), running - len(self.turns) + later
-        where = f"{self.play} {self.batches}" if self.waiting or self.batches > 1 else self.play
+            running, later = len(work), running - len(work) + later
+        where = f"{self.play}, {self.batch_name()}" if self.waiting or self.batches > 1 else self.play
         parts = [f"{len(self.good)} {self.word}", f"{running} running", f"{failed} failed"]
-        parts += [f"{later} left"] if later else []
+        parts += [f"{later} to go"] if later else []
         left = self.time_left()
         parts += [f"about {span(left)} left" if left is not None else span(self.now() - self.batch_began)]
-        doing = self.phases_of_hosts() if self.pinned else self.present_task()
-        return [Line(f"{where}: {', '.join(parts)}{f' | {doing}' if doing else ''}", False)]
+        head = f"{where}: {', '.join(parts)}"
+        doings = self.all_doings(work)
+        block = (head, *self.host_lines(work)) if len(work) <= EACH else ()
+        return [Line(f"{head} | {doings}" if doings else head, False, block=block)]
 
-    def present_task(self) -> str:
-        """The task that all hosts are at, and how many are still on it."""
-        task = self.task.partition(" | ")[2] or self.task
-        task = f"{self.phase}: {task}" if self.phase else task
-        lasts = self.now() - self.task_began
-        since = f", {span(lasts)}" if lasts >= LASTS else ""
-        steps = list(self.steps.values())  # at once: the clock's thread asks while others begin and end
-        if steps:
-            listed = ", ".join(f"{step} on {steps.count(step)}" for step in dict.fromkeys(steps))
-            return listed + (f" ({span(lasts)})" if since else "")
-        return f"{task} ({len(self.busy)} on it{since})" if self.busy else task
+    def all_doings(self, work: dict[str, Work]) -> str:
+        """Return how many hosts are doing what, and for how long if that is the same."""
+        doings = [one.doing for one in work.values()]
+        lasts = self.now() - min((one.began for one in work.values()), default=self.now())
+        since = f" ({span(lasts)})" if len(set(doings)) == 1 and lasts >= LASTS else ""
+        return doings_text(doings) + since
 
-    def phases_of_hosts(self) -> str:
-        """How many hosts are in which phase; of a single host its task."""
-        turns = list(self.turns.values())  # at once: the clock's thread asks while others begin and end
-        if len(turns) == 1:
-            phase, task, began = turns[0]
-            lasts = self.now() - began
-            task = task.partition(" | ")[2] or task
-            return (f"{phase}: " if phase else "") + task + (f" ({span(lasts)})" if lasts >= LASTS else "")
-        phases = [turn.phase for turn in turns]
-        return ", ".join(f"{phases.count(phase)} {phase or 'begin'}" for phase in ("", *PHASES) if phase in phases)
+    def host_lines(self, work: dict[str, Work]) -> list[str]:
+        """Return a line for each running host."""
+        names = sorted(work, key=natural_order)
+        width = max(map(len, names), default=0)
+        size = max((len(work[name].doing) for name in names), default=0)
+        return [
+            f"  {name:<{width}}  {work[name].doing:<{size}}  {span(self.now() - work[name].began):>6}" for name in names
+        ]
 
     def time_left(self) -> float | None:
         """Estimated seconds until all hosts have finished, None if unknown."""
@@ -232,7 +247,7 @@ class Alike:
 
     def flush(self) -> list[Line]:
         """Return what was shown since the last time, in the order in which each text came first."""
-        lines = [Line(f"  {listed(hosts, PLANNED)}: {text}") for text, hosts in self.hosts.items()]
+        lines = [lines_of(hosts, text, PLANNED) for text, hosts in self.hosts.items()]
         self.hosts = {}
         return lines
 
@@ -242,34 +257,32 @@ class Failures:
 
     def __init__(self) -> None:
         self.others: dict[tuple[str, str], list[str]] = {}
+        self.said: set[tuple[str, str]] = set()
+        """The hosts with the reasons that were shown of them: a rescue often fails for the reason that it rescues."""
 
     def add(self, host: str, what: str, why: str) -> list[Line]:
         """Record a failure. ``what``: what failed, in few words. ``why``: the full reason."""
-        key = (what, without_host(why, host))
+        alike = without_host(why, host)
+        if (host, alike) in self.said:
+            return []
+        self.said.add((host, alike))
+        key = (what, alike)
         if key in self.others:
             self.others[key].append(host)
             return []
         self.others[key] = []
-        return [Line(f"  {host} {what}: {why}")]
+        return [Line(f"{what}: {why}", host=host)]
 
     def flush(self) -> list[Line]:
         """Return the hosts that failed like another one since the last time."""
-        lines = [
-            Line(f"  {listed(hosts)} {what}, for the same reason") for (what, _), hosts in self.others.items() if hosts
-        ]
+        lines = [lines_of(hosts, f"{what}, for the same reason") for (what, _), hosts in self.others.items() if hosts]
         self.others = {key: [] for key in self.others}
         return lines
 
 
 def event_text(host: str, kind: str, phase: str, text: str) -> str:
-    """Return an event of a host as one message, which a log can have as it is."""
-    return f"{EVENT} | {host} | {kind} | {phase} | {text or 'begins'}"
-
-
-def phase_word(phase: str) -> str:
-    """Return the word for a phase of a turn, "" before the drain."""
-    word = "undrain" if phase in UNDRAINS else phase.partition(" ")[0]
-    return word if word in PHASES else ""
+    """Return an event of a host as one message, which a log can have as it is: further lines are indented."""
+    return f"{EVENT} | {host} | {kind} | {phase} | {text or 'begins'}".replace("\n", "\n    ")
 
 
 class Event(NamedTuple):
@@ -283,7 +296,7 @@ class Event(NamedTuple):
 
 def parse_event(message: str) -> Event | None:
     """Return the event in a message, None for any other message."""
-    words = message.split(" | ", 4)
+    words = message.replace("\n    ", "\n").split(" | ", 4)
     return Event(*words[1:]) if len(words) == 5 and words[0] == EVENT else None
 
 
@@ -292,7 +305,7 @@ def count(number: int) -> str:
     return f"{number} host" if number == 1 else f"{number} hosts"
 
 
-def listed(hosts: list[str], most: int = NAMES) -> str:
+def listed(hosts: Sequence[str], most: int = NAMES) -> str:
     """The names of a few hosts, or the number of many."""
     return ", ".join(sorted(hosts)) if len(hosts) <= most else count(len(hosts))
 

@@ -22,6 +22,8 @@ TICK = 1.0
 """Seconds between updates of the live line while no event arrives."""
 SILENCE = 60
 """Seconds without output after which a line says what runs, where there is no live line: a log, a CI job."""
+NEXT = "\r\n"
+"""A terminal is in no mode of ours, so both are written."""
 COLOURS = re.compile(rf"(\x1b\[(?:{'|'.join(re.escape(code) for code in ['0', *C.COLOR_CODES.values()])})m)")
 """What Ansible writes around its coloured texts (ansible.utils.color.stringc)."""
 
@@ -34,7 +36,7 @@ class Screen:
         self.terminal = terminal
         self.now = now
         self.shown = now()
-        self.drawn = ""
+        self.drawn: tuple[str, ...] = ()
         self.lock = threading.RLock()
 
     def show_lines(self, lines: list[Line], color: str | None = None) -> None:
@@ -43,10 +45,10 @@ class Screen:
             for line in lines:
                 if line.stays:
                     self.clear()
-                    self.show(line.text, color=color)
+                    self.show(line.rendered(), color=color)
                     self.shown = self.now()
                 elif self.terminal:
-                    self.draw(line.text)
+                    self.draw(line)
 
     def tick(self, lines: list[Line]) -> None:
         """Draw the live line again; without a terminal, print it after a minute without output."""
@@ -61,23 +63,33 @@ class Screen:
         if self.lock.acquire(blocking=False):
             try:
                 if self.drawn and lines:
-                    self.draw(lines[-1].text)
+                    self.draw(lines[-1])
             finally:
                 self.lock.release()
 
-    def draw(self, text: str) -> None:
-        """Draw the live line and move the cursor to its start, so that other output overwrites it."""
-        text = plain_text(text)[: shutil.get_terminal_size().columns - 1]
-        if text != self.drawn:
-            self.write(f"\r\x1b[2K{text}\r")
-            self.drawn = text
+    def draw(self, line: Line) -> None:
+        """Draw the live line, or the lines in place of it, and move the cursor to its start.
+
+        Each is cut at the width of the terminal. A line that does not fit would leave a part of itself on the screen.
+        """
+        size = shutil.get_terminal_size()
+        rows = line.block if 0 < len(line.block) < size.lines else (line.text,)
+        rows = tuple(plain_text(row)[: size.columns - 1] for row in rows)
+        if rows != self.drawn:
+            up = f"\x1b[{len(rows) - 1}A" if len(rows) > 1 else ""
+            self.write(f"{self.erasing()}{NEXT.join(rows)}{up}\r")
+            self.drawn = rows
+
+    def erasing(self) -> str:
+        """Return what erases the live line, and the lines below it."""
+        return "\r\x1b[J" if len(self.drawn) > 1 else "\r\x1b[2K"
 
     def clear(self) -> None:
         """Erase the live line."""
         with self.lock:
             if self.drawn:
-                self.write("\r\x1b[2K")
-                self.drawn = ""
+                self.write(self.erasing())
+                self.drawn = ()
 
     @staticmethod
     def write(text: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
-from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import STEP, parse_event
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import parse_event
 
 DOCUMENTATION = """
 name: moment
@@ -44,10 +44,8 @@ class CallbackModule(CallbackBase):
         def follow(display: Any, msg: str, *arguments: Any, **options: Any) -> Any:
             """Notice that a worker begins a step. What happens before it happens there, so that the step waits."""
             event = parse_event(msg)
-            names = [msg.partition(": ")[2]] if msg.startswith(STEP) else []
             if event:  # a note by its first words
-                names += [f"turn: {event.phase}" if event.text == "begins" else " ".join(event.text.split()[:3])]
-            for name in names:
+                name = f"turn: {event.phase}" if event.text == "begins" else " ".join(event.text.split()[:3])
                 self.begins(name, lambda moment: bool(moment.get("after")) == (os.getpid() == main))
             return show(display, msg, *arguments, **options)
 

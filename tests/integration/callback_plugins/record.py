@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
-from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import STEP
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import EXECUTE, parse_event
 
 DOCUMENTATION = """
 name: record
@@ -32,9 +32,9 @@ class CallbackModule(CallbackBase):
 
         def follow(display: Any, msg: str, *arguments: Any, **options: Any) -> Any:
             """Record which step of a plan begins, in Ansible's own process alone: workers send it the message."""
-            if msg.startswith(STEP) and os.getpid() == main:
-                host, _, step = msg.removeprefix(STEP).partition(": ")
-                self._write({"host": host, "task": step, "status": "began", "changed": False})
+            event = parse_event(msg) if os.getpid() == main else None
+            if event and event.phase == EXECUTE:
+                self._write({"host": event.host, "task": event.text, "status": "began", "changed": False})
             return show(display, msg, *arguments, **options)
 
         Display.display = follow

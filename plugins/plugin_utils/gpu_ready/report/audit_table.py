@@ -46,6 +46,8 @@ COLUMNS: tuple[tuple[str, str, int], ...] = (
     ("state", "state", 8),
 )
 """Key, heading, and the least width that a column keeps when the table is too wide: that of a version, with ``!``."""
+SAME = ("driver", "loaded", "userspace")
+"""Columns that are equal on hosts where the driver is in order."""
 FORMULA = re.compile("[=+@＝＋－＠-]")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?$")
 CSV_COLUMNS = ("host", "state", "check", "desired", "found", "ok", "why")
@@ -132,7 +134,7 @@ def table(audit: Audit, width: int) -> str:
         for name, one in audit.hosts.items()
         if not one.is_good
     ]
-    shown = rows_text(table_rows(rows, REST), COLUMNS, width) + message_lines(messages, width, REST)
+    shown = rows_text(table_rows(rows, REST), COLUMNS, width, SAME) + message_lines(messages, width, REST)
     shown += format_notes(audit, width)
     held = [(name, holder) for name, one in audit.hosts.items() for holder in one.work]
     if held:

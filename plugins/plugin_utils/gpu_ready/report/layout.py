@@ -107,17 +107,54 @@ def one_line(value: object) -> str:
     return "" if value is None else plain_text(" ".join(str(value).split()))
 
 
-def rows_text(rows: Sequence[list[str]], columns: Columns, width: int = WIDTH) -> list[str]:
-    """Return the table's lines: headings, a rule and the rows, whose first cell is a name of the inventory."""
-    lines = [[heading for _, heading, _ in columns]]
-    lines += [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
-    sizes = widths(lines, width, columns)
-    shown = []
-    for number, line in enumerate(lines):
-        shown += wrap_row(line, sizes)
-        if number == 0:
-            shown.append(GAP.join("-" * size for size in sizes))
-    return shown
+def rows_text(rows: Sequence[list[str]], columns: Columns, width: int = WIDTH, same: Sequence[str] = ()) -> list[str]:
+    """Return the table's lines: headings, a rule and the rows, whose first cell is a name of the inventory.
+
+    Where the table is too wide, columns are left out that say nothing, then cells are wrapped. What still has no place
+    follows each row on lines of its own: "heading cell, heading cell". ``same``: keys of columns of which the first is
+    enough where they are equal in every row.
+    """
+    shown = [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
+    indexes = list(range(len(columns)))
+    if not fits(indexes, columns, width):
+        indexes = telling_columns(shown, columns, same)
+    first = first_line_columns(indexes, columns, width)
+    rest = [index for index in indexes if index not in first]
+    chosen = [columns[index] for index in first]
+    lines = [[heading for _, heading, _ in chosen], *([row[index] for index in first] for row in shown)]
+    sizes = widths(lines, width, chosen)
+    text = [*wrap_row(lines[0], sizes), GAP.join("-" * size for size in sizes)]
+    for row, line in zip(shown, lines[1:], strict=True):
+        text += wrap_row(line, sizes)
+        more = ["%s %s" % (columns[index][1], row[index]) for index in rest if row[index] != NOTHING]
+        text += wrapped(", ".join(more), width, "  ") if more else []
+    return text
+
+
+def fits(indexes: Sequence[int], columns: Columns, width: int) -> bool:
+    """Return whether these columns fit at the least width of each."""
+    return sum(columns[index][2] for index in indexes) + len(GAP) * (len(indexes) - 1) <= width
+
+
+def telling_columns(rows: Sequence[list[str]], columns: Columns, same: Sequence[str]) -> list[int]:
+    """Return the columns without those that are empty in every row, and those that repeat the first of ``same``."""
+    equal = [index for index, (key, _, _) in enumerate(columns) if key in same]
+    repeated = {index for index in equal[1:] if all(row[index] == row[equal[0]] for row in rows)}
+    return [
+        index
+        for index in range(len(columns))
+        if index in (0, len(columns) - 1) or (index not in repeated and any(row[index] != NOTHING for row in rows))
+    ]
+
+
+def first_line_columns(indexes: Sequence[int], columns: Columns, width: int) -> list[int]:
+    """Return the columns of a row's first line: the first one, the last one, and from the left what fits between."""
+    chosen = [indexes[0], indexes[-1]] if len(indexes) > 1 else list(indexes)
+    for index in indexes[1:-1]:
+        if not fits([*chosen, index], columns, width):
+            break
+        chosen.append(index)
+    return sorted(chosen)
 
 
 def shortened(text: str, most: int = LONGEST_CELL) -> str:
@@ -125,7 +162,7 @@ def shortened(text: str, most: int = LONGEST_CELL) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def widths(lines: list[list[str]], width: int, columns: Columns) -> list[int]:
+def widths(lines: list[list[str]], width: int, columns: Sequence[tuple[str, str, int]]) -> list[int]:
     """Return the width of each column: the width of its text, reduced from the widest column on until the table fits.
 
     The first one is reduced last: whatever hosts answer, their names can be read and searched for.

@@ -41,6 +41,8 @@ COLUMNS: tuple[tuple[str, str, int], ...] = (
 A version fits: it has no blank to break it at, and another host's cells must not cut it.
 """
 
+SAME = ("driver_installed", "driver_loaded", "driver_userspace")
+"""Columns that are equal on hosts where the driver is in order."""
 GOOD = ("ready", "no_gpu", "planned")
 
 
@@ -189,7 +191,7 @@ def table(report: Report, width: int = WIDTH, file: str = "") -> str:
     rows = [(one.result in GOOD, cells(name, one)) for name, one in report.hosts.items()]
     messages = [Message(name, report.hosts[name].result.replace("_", " "), (why,)) for name, why in bad(report).items()]
     warnings = [(name, warning_text(warning)) for name, one in report.hosts.items() for warning in one.warnings]
-    shown = rows_text(table_rows(rows, rest), COLUMNS, width) + message_lines(messages, width, rest)
+    shown = rows_text(table_rows(rows, rest), COLUMNS, width, SAME) + message_lines(messages, width, rest)
     shown += note_lines("warnings:", warnings, width, rest)
     shown += note_lines("not verified:", skipped_checks(report), width, rest)
     mixed = mixed_branches(one_line(one.row.get("driver_desired")) for one in report.hosts.values())

@@ -10,6 +10,7 @@ from .tables import current_text
 
 WAITS = "waits for the next run of the same command (gpu_upgrade_pause_after)"
 
+INTERRUPTED = "this run was interrupted in the middle of the upgrade of this host. The same command resumes it"
 DROPPED = ", or stopped by an error of Ansible that is shown above. Remove the cause, then run the same command again"
 """Ansible leaves out of all further plays a host that is unreachable, or for which a file with tasks is missing."""
 
@@ -67,11 +68,12 @@ def host_results(
     began: Sequence[str],
     upgrades: Mapping[str, HostUpgrade],
     lost: Sequence[str],
+    interrupted: bool = False,
 ) -> dict[str, HostResult]:
     """Return the result of each host.
 
     ``ended``: results that a play answered. ``began``: hosts whose turn began, by the record. ``lost``: hosts left out
-    by Ansible.
+    by Ansible. ``interrupted``: the run ends before the turns of all hosts.
     """
     found = {}
     for name in hosts:
@@ -81,7 +83,7 @@ def host_results(
             given = read_result(name, ended[name])
             result = given._replace(from_=given.from_ or result.from_, to=given.to or result.to)
         elif name in began:
-            reason = "unreachable during its upgrade" + DROPPED
+            reason = INTERRUPTED if interrupted else "unreachable during its upgrade" + DROPPED
             result = result._replace(state=FAILED, way=upgrade.way or "none", reason=reason)
         elif name in lost:
             result = result._replace(state=LEFT_OUT, reason="unreachable during its preparation" + DROPPED)

@@ -3,30 +3,59 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
+from ....module_utils.gpu_ready.upgrade.model import DRAINING, GOING_BACK, STUCK, SWITCHING, VERIFIED
 from ..report import layout
 from .fold import EXCLUDED, LEFT_OUT, NOT_REACHED, PAUSED
 from .model import BACK, HostResult, HostUpgrade, Rollout, format_date
 
-PLAN_COLUMNS = ("host", "from", "to", "way", "drain", "what")
-RESULT_COLUMNS = ("host", "result", "from", "to", "way", "downtime s", "why")
+PLAN_COLUMNS: layout.Columns = (
+    ("host", "host", 8),
+    ("from", "from", 10),
+    ("to", "to", 10),
+    ("way", "way", 6),
+    ("drain", "drain", 8),
+    ("what", "what", 20),
+)
+RESULT_COLUMNS: layout.Columns = (
+    ("host", "host", 8),
+    ("result", "result", 8),
+    ("from", "from", 10),
+    ("to", "to", 10),
+    ("way", "way", 6),
+    ("downtime", "downtime s", 10),
+    ("why", "why", 15),
+)
 REST = "--limit shows fewer hosts with all of it"
 ANSWERED = ("result", "from", "to", "way")
 """Columns with what a host answers, before the last one."""
+MOST_TARGETS = 3
+"""Drivers that the first line of a plan names."""
 LONGEST_ANSWER = 20
 """Characters of a cell in these columns: more than a version of a driver has."""
 WIDTH = 150
 LONGEST_CELL = 80
 """Characters of a reason in a host's row; a longer one is printed below the table."""
-STILL_DRAINED = "nothing to do, but an earlier run left it drained: run playbooks/undrain.yml for it"
+STILL_DRAINED = "an earlier run left it drained: run playbooks/undrain.yml for it"
 PAUSE = "Paused after the first batch (gpu_upgrade_pause_after): %s wait%s. The same command continues."
 RETRY = "retry after a rollback"
-RESUME = "resume an interrupted upgrade"
+RESUME = "resume: interrupted while %s"
+PHASES = {
+    DRAINING: "draining",
+    SWITCHING: "replacing the driver",
+    VERIFIED: "returning to service",
+    GOING_BACK: "rolling back",
+    STUCK: "rolling back, which failed",
+}
+"""What an earlier run did with a host at last, by the phase of its journal."""
 
 
 def plan_table(
-    roll: Rollout, upgrades: Mapping[str, HostUpgrade], drains: Mapping[str, object], width: int = WIDTH
+    roll: Rollout, upgrades: Mapping[str, HostUpgrade], drains: Mapping[str, object], width: int = WIDTH, time: str = ""
 ) -> str:
-    """Return what would happen on each host, and the refusals; ``drains``: gpu_upgrade_drain by host."""
+    """Return what would happen, first on all hosts and then on each, and the refusals.
+
+    ``drains``: gpu_upgrade_drain by host. ``time``: how long it takes.
+    """
     lines: list[tuple[bool, list[object]]] = []
     for name in roll.due + roll.current + roll.excluded + sorted(roll.refused):
         upgrade = upgrades[name]
@@ -47,26 +76,50 @@ def plan_table(
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    return "\n".join(shown + ["", ", ".join(counts) + sizes] + rollout_lines(roll))
+    below = ["", ", ".join(counts) + sizes, *pause_lines(roll), *([time] if time else [])]
+    return "\n".join([*layout.wrapped(headline(roll, upgrades), width), "", *shown, *below])
 
 
-def rollout_lines(roll: Rollout) -> list[str]:
-    """Return which rollout a run resumes, or rolls back and on how many hosts, and whether it pauses."""
-    lines = []
+def headline(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> str:
+    """Return what is done, the target first; and which rollout that resumes, or undoes."""
+    if not roll.due:
+        return "Nothing to roll back." if roll.undoes else "Nothing to upgrade."
+    verb = "Rolls back" if roll.undoes else "Upgrades"
+    text = "%s %s to %s" % (verb, layout.counted(len(roll.due), "host"), targets_text(roll, upgrades))
     if roll.undoes:
-        which = "rollout %d of %s" % (roll.undoes, format_date(roll.undoes))
-        drivers = ", ".join(layout.shortened(one, LONGEST_ANSWER) for one in roll.replaced) or "an unknown driver"
-        already = ", %d rolled back already" % len(roll.done) if roll.done else ""
-        lines.append("Rolls back %s to %s: %s%s." % (which, drivers, layout.counted(len(roll.due), "host"), already))
-    elif roll.resumed and roll.due:
-        which = "rollout %d of %s" % (roll.rollout, format_date(roll.rollout))
-        lines.append("Resumes %s: %d done, %d to do." % (which, len(roll.done), len(roll.due)))
-    if roll.pauses and len(roll.serial) > 1:
-        left = layout.counted(len(roll.due) - roll.serial[0], "host")
-        lines.append(
-            "Pauses after the first batch (gpu_upgrade_pause_after); the same command then upgrades %s." % left
-        )
-    return lines
+        which = "rollout %d (%s, to %s)" % (roll.undoes, format_date(roll.undoes), drivers_text(roll.replaced))
+        return "%s: undoes %s%s." % (text, which, ", %d rolled back already" % len(roll.done) if roll.done else "")
+    if roll.resumed:
+        which = "rollout %d (%s)" % (roll.rollout, format_date(roll.rollout))
+        return "%s: resumes %s, %d done." % (text, which, len(roll.done))
+    return text + "."
+
+
+def targets_text(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> str:
+    """Return the driver that the hosts get; of several each with its number of hosts, that of the most hosts first."""
+    counts: dict[str, int] = {}
+    for name in roll.due:
+        to = upgrades[name].to or ""
+        counts[to] = counts.get(to, 0) + 1
+    ordered = sorted(counts, key=lambda to: -counts[to])
+    if len(ordered) == 1:
+        return drivers_text(ordered)
+    named = ["%s (%d)" % (drivers_text([to]), counts[to]) for to in ordered]
+    return layout.names_text(named, MOST_TARGETS)
+
+
+def drivers_text(drivers: Sequence[str]) -> str:
+    """Return versions of drivers, each short, whatever a host answered."""
+    known = [layout.shortened(one, LONGEST_ANSWER) for one in drivers if one]
+    return layout.names_text(known, MOST_TARGETS) or "an unknown driver"
+
+
+def pause_lines(roll: Rollout) -> list[str]:
+    """Return whether a run pauses."""
+    if not (roll.pauses and len(roll.serial) > 1):
+        return []
+    left = layout.counted(len(roll.due) - roll.serial[0], "host")
+    return ["Pauses after the first batch (gpu_upgrade_pause_after); the same command then upgrades %s." % left]
 
 
 def current_text(roll: Rollout, name: str, upgrade: HostUpgrade) -> str:
@@ -80,8 +133,12 @@ def drain_text(value: object) -> str:
 
 
 def resume_text(upgrade: HostUpgrade) -> str:
-    """Return what happens to a host whose upgrade an earlier run began."""
-    return RETRY if upgrade.phase == BACK else RESUME
+    """Return what happens to a host whose upgrade an earlier run began, and how that has left it."""
+    if upgrade.phase == BACK:
+        return RETRY
+    text = RESUME % PHASES.get(upgrade.phase, "it was changed")
+    text += ", %s is installed" % layout.shortened(upgrade.installed, LONGEST_ANSWER) if upgrade.installed else ""
+    return text + (", drained" if upgrade.drained else "")
 
 
 def stop_message(failed: int, left: int, budget: int) -> str:
@@ -130,23 +187,19 @@ def shorten_answer(heading: str, text: str) -> str:
     return layout.shortened(text, LONGEST_ANSWER) if heading in ANSWERED else text
 
 
-def format_columns(headings: tuple[str, ...], rows: Sequence[tuple[bool, list[object]]], width: int) -> list[str]:
+def format_columns(columns: layout.Columns, rows: Sequence[tuple[bool, list[object]]], width: int) -> list[str]:
     """Return rows, each with whether its host is in a good state, as columns.
 
-    A last column that exceeds ``width`` is cut. No host's answer widens the columns before it.
+    No host's answer widens the columns before the last one.
     """
     shortened = [
         (
             good,
             [
-                shorten_answer(headings[index], layout.one_line(cell)) or layout.NOTHING
+                shorten_answer(columns[index][1], layout.one_line(cell)) or layout.NOTHING
                 for index, cell in enumerate(row)
             ],
         )
         for good, row in rows
     ]
-    texts = [list(headings), *layout.table_rows(shortened, REST)]
-    sizes = [max(len(line[index]) for line in texts) for index in range(len(headings))]
-    shown = [layout.GAP.join(cell.ljust(sizes[index]) for index, cell in enumerate(line)).rstrip() for line in texts]
-    rule = layout.GAP.join("-" * one for one in sizes)
-    return [line if len(line) <= width else line[: width - 3] + "..." for line in [shown[0], rule] + shown[1:]]
+    return layout.rows_text(layout.table_rows(shortened, REST), columns, width)

@@ -168,6 +168,7 @@ def make_plan(turn: Turn, host: TurnHost, _: Answer) -> PieceResult:
         overrides = refuse(ask_plan(host, drains, {}))["upgrade"]["back"]
         if overrides is None:
             raise fail(NO_RECORD)
+        host.show(NOTE, turn.phase, f"rolling back to {overrides.get('nvidia_driver_version') or 'the driver before'}")
     answer = plan_repaired(host, drains, overrides)
     if not answer["plan"]["gpu_host"]:
         raise fail(NO_GPU.format(answer["plan"]["summary"]))
@@ -175,8 +176,6 @@ def make_plan(turn: Turn, host: TurnHost, _: Answer) -> PieceResult:
     if activate["action"] == "reboot" and not boolean(host.setting("gpu_ready_reboot_ok"), strict=False):
         raise fail(NO_REBOOT.format(activate["why"]))
     host.todo = answer["todo"]
-    for line in answer["lines"][:1]:
-        host.show(NOTE, turn.phase, str(line))
     way = WAYS.get(activate["action"], "live")
     return PieceResult(turn._replace(way=way, verification=answer["verification"]))
 

@@ -1,0 +1,124 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""The report and the next commands of a run that ended early, from the variables that its hosts have registered so far.
+
+Imported when that happens: no other run needs it in Ansible's own process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible import context
+
+from ..action import gpu_report, gpu_upgrade_fleet
+from .control_node import is_own
+from .fleet_report import model
+from .fleet_report.commands import sibling_command
+from .gpu_ready.report import layout
+from .gpu_ready.rollout import fold, record
+from .gpu_ready.rollout.tables import LONGEST_ANSWER
+from .progress.interrupted import NextSteps
+from .progress.words import doing_text
+from .variables.rollout import first_with, read_hosts
+from .variables.settings import rules
+
+EARLIER = "begun by an earlier run"
+PHASES = {"draining": "drain", "switching": "switch", "verified": "return", "going_back": "rollback drain"}
+"""The phases of a turn by those of the host's journal, which the record of a rollout has."""
+REPORT = ("gpu_report_directory", "gpu_report_formats", "gpu_report_keep")
+PARTS = {"row": "row", "gpu_host": "plan.gpu_host", "steps": "plan.steps", "refusals": "plan.refusals",
+         "warnings": "plan.warnings"}  # fmt: skip
+"""The parts of a report of site.yml by where gpu_plan_result has them."""
+
+
+class InterruptedRun:
+    """What hosts have registered. ``hostvars``: as Ansible has them; ``kind``: of the report."""
+
+    def __init__(self, kind: str, hostvars: Mapping[str, Mapping[str, Any]], hosts: list[str], check: bool) -> None:
+        self.kind, self.hostvars, self.hosts, self.check = kind, hostvars, hosts, check
+        self.fleet = first_with(hostvars, hosts, gpu_upgrade_fleet.FLEET) if self.is_rollout else {}
+
+    @property
+    def is_rollout(self) -> bool:
+        return self.kind in (fold.UPGRADE, fold.ROLLBACK)
+
+    def rollout(self) -> fold.RolloutRecord | None:
+        """Return the record of the rollout, None without one. Raises GpuReadyError."""
+        path = self.fleet.get("record")
+        return record.RolloutFile(Path(path)).read() if path else None
+
+    def earlier(self) -> dict[str, str]:
+        """Return the hosts that an earlier run left in the middle of their turn, with what it did there last."""
+        known = self.rollout()
+        found = {}
+        for name, host in (known.hosts if known else {}).items():
+            if name in self.hosts and host.may_be_changed and not host.state:
+                phase = PHASES.get(host.phases[-1][0] if host.phases else "", "")
+                found[name] = ", ".join(part for part in (doing_text(phase), EARLIER) if part)
+        return found
+
+    def targets(self) -> dict[str, str]:
+        """Return the change of the driver of each host: its version before, and the one that it gets."""
+        found = {}
+        for name in self.hosts if self.is_rollout else ():
+            plan = gpu_upgrade_fleet.read_upgrade(self.hostvars[name])
+            if plan.from_ and plan.to:
+                old, new = (layout.shortened(one, LONGEST_ANSWER) for one in (plan.from_, plan.to))
+                found[name] = f"{old} -> {new}"
+        return found
+
+    def undo(self, changed: list[str]) -> str:
+        """Return the command that undoes this run."""
+        called, named = str((context.CLIARGS.get("args") or ("site.yml",))[0]), gpu_report.inventories()
+        given = bool(context.CLIARGS.get("extra_vars"))
+        called = called if is_own(called) else ""
+        if self.kind == fold.UPGRADE:
+            return sibling_command(called, "rollback_drivers", named, [], given)
+        if self.kind == fold.ROLLBACK:
+            return f"{sibling_command(called, 'upgrade_drivers', named, [], False)}, with the variables of that upgrade"
+        command = sibling_command(called, "uninstall", named, changed, given)
+        return f"{command}, which lists what gpu-ready added there"
+
+    def write(self) -> str:
+        """Write the report so far; return the path of its page, "" without one. Raises OSError, GpuReadyError."""
+        given = {name.removeprefix("gpu_report_"): self.setting(name) for name in REPORT}
+        if self.check or not given["directory"]:
+            return ""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        paths = gpu_report.write_report(model.read(self.kind, self.parts(), moment, self.check), given)
+        return next((path for path in paths if path.endswith(".html")), "")
+
+    def setting(self, name: str) -> Any:
+        """Return a setting of the run, from the first host that has one."""
+        found = read_hosts(self.hostvars, [name for name in self.hosts if name in self.hostvars][:1], [name])
+        return next((one[name] for one in found.values() if name in one), rules()[name][0])
+
+    def parts(self) -> dict[str, Mapping[str, Any]]:
+        """Return the parts of the report."""
+        if self.is_rollout:
+            ended = gpu_upgrade_fleet.collect_outcomes(self.hostvars, self.hosts, set(self.hosts), interrupted=True)
+            return {"outcome": ended.outcomes_json(), "began": ended.began, "ended": ended.ended}
+        found: dict[str, Any] = {name: {} for name in (*PARTS, "verify", "failure")}
+        names = ("gpu_plan_result", "gpu_verify_result", "gpu_ready_failure")
+        for host, known in read_hosts(self.hostvars, self.hosts, names).items():
+            for part, place in PARTS.items():
+                value: Any = known.get("gpu_plan_result") or {}
+                for key in place.split("."):
+                    value = (value or {}).get(key)
+                if value is not None:
+                    found[part][host] = value
+            found["verify"][host] = known.get("gpu_verify_result") or {}
+            found["failure"][host] = known.get("gpu_ready_failure") or {}
+        return found
+
+    def next_steps(self, changed: list[str]) -> NextSteps:
+        """Write the report and return what the operator does next; a report that cannot be written stops nothing."""
+        try:
+            report = self.write()
+        except Exception as error:
+            report = f"it cannot be written ({layout.one_line(error)[:200]})"
+        return NextSteps(self.undo(changed), report)

@@ -20,6 +20,7 @@ from .fleet_report import model
 from .fleet_report.commands import sibling_command
 from .gpu_ready.report import layout
 from .gpu_ready.rollout import fold, record
+from .gpu_ready.rollout.model import HostUpgrade
 from .gpu_ready.rollout.tables import LONGEST_ANSWER
 from .progress.interrupted import NextSteps
 from .progress.words import doing_text
@@ -52,20 +53,28 @@ class InterruptedRun:
         return record.RolloutFile(Path(path)).read() if path else None
 
     def earlier(self) -> dict[str, str]:
-        """Return the hosts that an earlier run left in the middle of their turn, with what it did there last."""
+        """Return the hosts that an earlier run left in the middle of their turn, with what it did there last.
+
+        By the record of the rollout, and by the journals of the hosts.
+        """
+        if not self.is_rollout:
+            return {}
         known = self.rollout()
-        found = {}
+        phases = {name: plan.phase for name, plan in self.plans().items() if plan.is_unfinished}
         for name, host in (known.hosts if known else {}).items():
             if name in self.hosts and host.may_be_changed and not host.state:
-                phase = PHASES.get(host.phases[-1][0] if host.phases else "", "")
-                found[name] = ", ".join(part for part in (doing_text(phase), EARLIER) if part)
-        return found
+                phases[name] = host.phases[-1][0] if host.phases else ""
+        words = {name: doing_text(PHASES.get(phase, "")) for name, phase in phases.items()}
+        return {name: ", ".join(part for part in (text, EARLIER) if part) for name, text in words.items()}
+
+    def plans(self) -> dict[str, HostUpgrade]:
+        """Return what a rollout planned for each host."""
+        return {name: gpu_upgrade_fleet.read_upgrade(self.hostvars[name]) for name in self.hosts}
 
     def targets(self) -> dict[str, str]:
         """Return the change of the driver of each host: its version before, and the one that it gets."""
         found = {}
-        for name in self.hosts if self.is_rollout else ():
-            plan = gpu_upgrade_fleet.read_upgrade(self.hostvars[name])
+        for name, plan in (self.plans() if self.is_rollout else {}).items():
             if plan.from_ and plan.to:
                 old, new = (layout.shortened(one, LONGEST_ANSWER) for one in (plan.from_, plan.to))
                 found[name] = f"{old} -> {new}"

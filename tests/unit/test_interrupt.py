@@ -77,7 +77,11 @@ def test_an_interrupted_run_ends(tmp_path: Path, seconds: int) -> None:
     time.sleep(seconds)
     assert run.poll() is None, (tmp_path / "output").read_text()
     interrupt(run)
-    assert "Traceback" not in (tmp_path / "output").read_text()
+    output = (tmp_path / "output").read_text()
+    assert "Traceback" not in output
+    states = output[output.index("Interrupted after ") :]
+    assert "\n  not begun, unchanged: n1, n2, n3\nResume: the same command.\nUndo: not needed" in states, output
+    assert (tmp_path / "reports/latest.html").exists() and f"\nReport: {tmp_path}/reports/" in states, output
 
 
 def test_a_second_signal_ends_a_run_whose_worker_held_the_lock_of_the_results(tmp_path: Path) -> None:

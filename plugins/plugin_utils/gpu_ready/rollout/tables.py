@@ -76,7 +76,7 @@ def plan_table(
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    below = ["", ", ".join(counts) + sizes, *pause_lines(roll), *([time] if time else [])]
+    below = ["", ", ".join(counts) + sizes, *pause_lines(roll), *layout.wrapped(time, width)]
     return "\n".join([*layout.wrapped(headline(roll, upgrades), width), "", *shown, *below])
 
 

@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
 
 from plugins.module_utils.gpu_ready.facts.model import Facts, GpuProcess
+from plugins.module_utils.gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import answer as decide
 from plugins.plugin_utils.gpu_ready.plan import audit, compose
@@ -268,3 +270,52 @@ def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
     hosts: Any = audit_report.to_json(built)["hosts"]
     keys = {"state", "why", "checks", "holders", "steps", "warnings", "summary", "row"}
     assert [set(one) for one in hosts.values()] == [keys, keys, keys]
+
+
+def in_an_upgrade(phase: str) -> Facts:
+    """A host whose upgrade was interrupted after the new driver was installed: the old module is loaded still."""
+    host = ready(T4)
+    recorded = RecordedDriver(
+        version="580.95.05", branch="580", flavour="open", source="cuda_repo", kernel_modules="dkms"
+    )
+    journal = UpgradeJournal(phase, 1_795_704_480, from_=recorded, to="595.91.07", rollout=1_795_704_350)
+    return having(host._replace(upgrade=journal), packages={"held": []})
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "text"),
+    [
+        ("staged", audit.DRIFT, ""),
+        ("done", audit.DRIFT, ""),
+        (
+            "draining",
+            audit.UPGRADING,
+            "is not finished: draining the host since 2026-11-26 14:48 UTC (rollout 1795704350)",
+        ),
+        ("switching", audit.UPGRADING, "is not finished: replacing the driver since 2026-11-26 14:48 UTC"),
+        ("going_back", audit.UPGRADING, "is not finished: rolling back since"),
+        ("back", audit.DRIFT, "failed and the driver before was restored (rollout 1795704350)"),
+        ("stuck", audit.DRIFT, "failed, and so did its rollback"),
+    ],
+)
+def test_an_upgrade_that_is_not_finished_is_called_that(phase: str, state: str, text: str) -> None:
+    host = in_an_upgrade(phase)
+    answer = audited(host)
+    assert answer["state"] == state
+    plan = compose.plan(host, SETTINGS)
+    if not text:
+        assert "upgrade" not in drifting(answer) and not plan.warnings
+        return
+    first = answer["why"][0]
+    assert first.startswith(f"upgrade: the upgrade 580.95.05 -> 595.91.07 {text}") and "upgrade_drivers.yml" in first
+    assert text in plan.warnings[0].message and answer["warnings"] == []
+    # What the upgrade has caused is no fault of its own.
+    assert (len(answer["why"]) == 1) == (state == audit.UPGRADING) and "holds" in drifting(answer)
+    host = having(host, packages={"in_progress": "process 1975 (apt-get)"})
+    (busy,) = [one.message for one in compose.plan(host, SETTINGS).warnings if one.code == "packages_in_progress"]
+    assert ("unattended upgrades" in busy) == (state != audit.UPGRADING)
+
+
+def test_packages_that_are_not_held_are_counted() -> None:
+    (holds,) = [one for one in audited(in_an_upgrade("done"))["checks"] if one["name"] == "holds"]
+    assert re.match(r"\d+ packages are not held, so an unattended upgrade could leave", holds["why"]), holds

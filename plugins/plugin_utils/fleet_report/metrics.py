@@ -23,7 +23,7 @@ FLAGS: tuple[tuple[str, str, Callable[[Host], bool | None]], ...] = (
     (
         "gpu_ready_host_failed",
         "Whether the host failed, was refused or did not answer.",
-        lambda host: not host.good and host.state != "drift",
+        lambda host: not host.good and not host.drift,
     ),
     ("gpu_ready_host_reached", "Whether the run reached the host.", lambda host: host.state not in NO_ANSWER),
 )

@@ -263,6 +263,10 @@ def verify_checks(checks: Iterable[Any]) -> Iterator[Check]:
 AUDIT_COLUMNS = tuple((key, heading) for key, heading, _ in audit_table.COLUMNS if key not in ("host", "state"))
 
 
+DRIFTING = ("drift", "upgrading")
+"""States of a host that differs from what was requested."""
+
+
 def of_audit(parts: Mapping[str, Any], time: str, check_mode: bool) -> Fleet:
     """Return the record of an audit from the same parts as the table."""
     made = audit_table.build(run_report.entries(parts), time)
@@ -273,7 +277,7 @@ def of_audit(parts: Mapping[str, Any], time: str, check_mode: bool) -> Fleet:
 def audit_host(name: str, one: HostAudit) -> Host:
     """Return the record of one audited host."""
     checks = {check.name: check for check in one.checks[:MOST]}
-    answered = one.state in ("ok", "drift")
+    answered = one.state in ("ok", *DRIFTING)
     held = [
         f"{holder.command or holder.name} (pid {holder.pid})"
         + (f" in container {holder.container}" if holder.container else "")
@@ -294,7 +298,7 @@ def audit_host(name: str, one: HostAudit) -> Host:
         ],
         lists=lists,
         verified=checks["verified"].ok if "verified" in checks else None,
-        drift=one.state == "drift" if answered else None,
+        drift=one.state in DRIFTING if answered else None,
         reboot_required=bool(checks["reboot"].why or checks["reboot"].ok is False) if "reboot" in checks else None,
     )
 

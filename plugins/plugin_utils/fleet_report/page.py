@@ -17,7 +17,7 @@ from ..gpu_ready.report.layout import without_host
 from .html_page import render
 from .model import NO_ANSWER, TITLES, Advice, Fleet, Host
 
-WAITING = ("drift", "planned", "left_out", "unfinished", "listed", "excluded")
+WAITING = ("drift", "upgrading", "planned", "left_out", "unfinished", "listed", "excluded")
 """States of hosts that did not fail, but are not in the desired state."""
 PROGRESS = {
     "done": ("done", "good"),

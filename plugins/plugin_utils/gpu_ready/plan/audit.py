@@ -13,8 +13,11 @@ from . import compose, health, security, verification
 from . import upgrade as plan_upgrade
 from .driver import parameters
 from .model import DriverChoice, Refusal
+from .open_upgrade import CODE, DOING, open_upgrade
 
 SOUND, DRIFT, REFUSED, NO_GPU = "ok", "drift", "refused", "no_gpu"
+UPGRADING = "upgrading"
+"""In the middle of an upgrade, whether its run works or was interrupted."""
 DRIVER_STEPS = (
     "kernel_headers.repository",
     "kernel_headers.install",
@@ -35,20 +38,24 @@ GROUPS = (
     ("packages", ("gpu_plan.repair_packages",)),
 )
 """Parts with the beginnings of the ids of their steps in the plan."""
+UPGRADE = "upgrade"
 INTERRUPTED = "an interrupted live reload stopped %s"
 
 
 def answer_json(facts: Facts, decided: compose.Plan) -> dict[str, object]:
     """Return the host's state, its checks, who holds its GPUs, and its columns of the table."""
-    checks = all_checks(facts, decided) if decided.gpu_host else lost_gpu_checks(facts)
+    checks = upgrade_checks(facts) + (all_checks(facts, decided) if decided.gpu_host else lost_gpu_checks(facts))
     refusals = ["%s. Remedy: %s." % (one.message, one.remedy) for one in settings_refusals(decided)]
+    state = state_of(decided, checks)
+    # In the middle of an upgrade the other differences are its consequences.
+    reasons = upgrade_checks(facts) if state == UPGRADING else checks
     return {
-        "state": state_of(decided, checks),
-        "why": refusals or ["%s: %s" % (check.name, check.why) for check in checks if check.ok is False],
+        "state": state,
+        "why": refusals or ["%s: %s" % (check.name, check.why) for check in reasons if check.ok is False],
         "checks": records.to_json(checks),
         "holders": records.to_json(facts.work.processes if decided.gpu_host else []),
         "steps": [step.id for step in decided.steps],
-        "warnings": ["%s; %s" % (one.message, one.remedy) for one in decided.warnings],
+        "warnings": ["%s; %s" % (one.message, one.remedy) for one in decided.warnings if one.code != CODE],
         "summary": decided.summary,
         "row": records.to_json(compose.report_row(facts, decided)),
     }
@@ -60,12 +67,22 @@ def settings_refusals(decided: compose.Plan) -> list[Refusal]:
 
 
 def state_of(decided: compose.Plan, checks: list[AuditCheck]) -> str:
-    """Return the state of the host: ok, drift, refused or no_gpu."""
+    """Return the state of the host: ok, drift, upgrading, refused or no_gpu."""
     if settings_refusals(decided):
         return REFUSED
+    if any(check.name == UPGRADE and check.found in DOING for check in checks):
+        return UPGRADING
     if not decided.gpu_host and not checks:
         return NO_GPU
     return DRIFT if any(check.ok is False for check in checks) else SOUND
+
+
+def upgrade_checks(facts: Facts) -> list[AuditCheck]:
+    """Report an upgrade that has not come to its end."""
+    found = open_upgrade(facts)
+    if found is None:
+        return []
+    return [AuditCheck(UPGRADE, "finished", found.phase, False, "%s. Remedy: %s" % (found.message, found.remedy))]
 
 
 def all_checks(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:

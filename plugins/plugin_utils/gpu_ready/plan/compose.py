@@ -23,6 +23,8 @@ from .driver import activation, parameters, services
 from .driver import choose as driver
 from .driver.refusals import managed_host, treat_as_warnings
 from .model import Choices, Decision, DriverChoice, Notice, Refusal, Step, VerifyParams
+from .open_upgrade import CODE as OPEN_UPGRADE
+from .open_upgrade import open_upgrade
 
 NO_CHOICES = Choices()
 
@@ -118,6 +120,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         if refusal not in refusals:  # two engines may refuse the same
             refusals.append(refusal)
     warnings = catalog_age_warnings(facts)
+    warnings += [] if part else open_upgrade_warnings(facts)
     warnings += treat_as_warnings(facts, settings.gpu_ready_treat_as)
     warnings += nested_options.unknown_names(facts, settings)
     warnings += [warning for decision in decisions for warning in decision.warnings]
@@ -179,15 +182,23 @@ def repair_steps(facts: Facts) -> list[Step]:
     return [Step("gpu_plan.repair_packages", "an interrupted package run left %s half-configured" % names)]
 
 
+def open_upgrade_warnings(facts: Facts) -> list[Notice]:
+    """Warn of an upgrade that has not come to its end: site.yml neither resumes nor undoes it."""
+    found = open_upgrade(facts)
+    return [Notice(OPEN_UPGRADE, found.message, found.remedy)] if found else []
+
+
 def in_progress_warnings(facts: Facts, steps: list[Step]) -> list[Notice]:
     """Warn of a package manager at work, for which the steps will wait (packaging/manager.py, LOCK_WAIT)."""
     if not facts.packages.in_progress or not steps:
         return []
+    upgrade = open_upgrade(facts)
+    who = "unattended upgrades, cloud-init, somebody's apt or dnf"
     return [
         Notice(
             "packages_in_progress",
-            "%s works on the packages of this host (unattended upgrades, cloud-init, somebody's apt or dnf)"
-            % facts.packages.in_progress,
+            "%s works on the packages of this host (%s)"
+            % (facts.packages.in_progress, "its upgrade" if upgrade and upgrade.interrupted else who),
             "nothing is to be done: steps that install packages wait for it, up to 10 minutes each",
         )
     ]

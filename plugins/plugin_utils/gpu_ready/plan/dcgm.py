@@ -7,7 +7,7 @@ from ....module_utils.gpu_ready.packaging.version_match import version_matches
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from . import repository
-from .model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step
+from .model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step, not_held_reason
 
 
 class DcgmParams(NamedTuple):
@@ -43,7 +43,7 @@ def plan_dcgm(facts: Facts, settings: Settings, choices: Choices) -> Decision[No
     elif stale:
         why = "%s is not as configured" % " and ".join(stale)
     elif set(names) - set(facts.packages.held):
-        why = "an unattended upgrade could leave DCGM and its exporter at different versions"
+        why = not_held_reason(sorted(set(names) - set(facts.packages.held)), "DCGM and its exporter")
     elif not known.dcgm_running:
         why = "DCGM or its exporter does not run"
     else:

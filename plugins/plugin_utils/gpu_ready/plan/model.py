@@ -262,6 +262,12 @@ class Notice(NamedTuple):
     remedy: str
 
 
+def not_held_reason(names: Sequence[str], together: str) -> str:
+    """Return why packages are held: which are not, and what has one version only."""
+    found = names[0] + " is" if len(names) == 1 else "%d packages are" % len(names)
+    return "%s not held, so an unattended upgrade could leave %s at different versions" % (found, together)
+
+
 C_co = TypeVar("C_co", covariant=True)
 
 

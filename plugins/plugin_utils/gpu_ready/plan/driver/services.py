@@ -15,7 +15,18 @@ from ...catalog import model as catalog
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from .. import health, repository
-from ..model import Choices, Decision, DriverChoice, FileDiff, Notice, PackageTarget, Refusal, ServicesChoice, Step
+from ..model import (
+    Choices,
+    Decision,
+    DriverChoice,
+    FileDiff,
+    Notice,
+    PackageTarget,
+    Refusal,
+    ServicesChoice,
+    Step,
+    not_held_reason,
+)
 from .model import ServiceParams, UmadParams
 from .offers import is_offered
 from .steps import FABRICMANAGER_PACKAGE, headers_packages, installed_fabricmanager
@@ -116,7 +127,7 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
         if facts.driver.fabricmanager:
             if not needs_hold(facts, name, hold):
                 return []
-            reason = "an unattended upgrade could leave fabric manager and driver at different versions"
+            reason = not_held_reason([name], "fabric manager and driver")
         else:
             reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
     else:
@@ -148,7 +159,7 @@ def imex_steps(facts: Facts, driver: DriverChoice, data: Distribution, hold: boo
     elif imex.member and not imex.running:
         reason = "this node belongs to an IMEX domain, and IMEX does not run"
     elif needs_hold(facts, name, hold):
-        reason = "an unattended upgrade could leave IMEX and driver at different versions"
+        reason = not_held_reason([name], "IMEX and driver")
     else:
         return []
     params = service_params(facts, driver, name, IMEX, hold)
@@ -208,7 +219,7 @@ def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool
         off = (known.off or bool(released)) and not known.own
         if not (off or needs_hold(facts, name, hold)):
             return []
-        reason = "an unattended upgrade could leave persistence daemon and driver at different versions"
+        reason = not_held_reason([name], "persistence daemon and driver")
         reason = "the persistence daemon runs with persistence mode off" if known.off and off else reason
         reason = released if released and off else reason
     params = service_params(facts, driver, name, PERSISTENCED, hold)

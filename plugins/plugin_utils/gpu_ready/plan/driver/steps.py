@@ -14,7 +14,7 @@ from ...catalog.settings import Settings
 from .. import repository
 from ..apt_repository import components_missing
 from ..dnf_repository import sections_to_enable
-from ..model import DriverChoice, FileDiff, PackageTarget, RepositoryParams, RepositoryRequest, Step
+from ..model import DriverChoice, FileDiff, PackageTarget, RepositoryParams, RepositoryRequest, Step, not_held_reason
 from . import parameters
 from .model import (
     DetectParams,
@@ -487,6 +487,6 @@ def hold_steps(facts: Facts, settings: Settings, driver: DriverChoice, data: Dis
     names = [name for name in driver.packages if facts.base.kernel.running not in name]
     if not settings.nvidia_driver_hold or set(names) <= held:
         return []
-    reason = "an unattended upgrade could leave user-space libraries and kernel module at different versions"
+    reason = not_held_reason(sorted(set(names) - held), "user-space libraries and kernel module")
     tools = [name for name in data.get("hold_tools") or [] if name not in facts.packages.installed]
     return [Step("nvidia_driver.hold", reason, params=HoldParams(names, tools))]

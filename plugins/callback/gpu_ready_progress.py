@@ -73,6 +73,8 @@ NO_WORK = ("meta", "include_role", "include_tasks")
 """Actions that do nothing on a host."""
 TABLES = ("gpu_report", "gpu_audit_report", "gpu_upgrade_fleet")
 """Actions that print a table."""
+DATA = ("json", "csv")
+"""Formats of an audit that programs read."""
 NOT_DESIRED = "This host is not in the desired state"
 RAISING = ("This host is not ready", NOT_DESIRED)
 """Tasks of the last plays that set the exit status; the table has their messages. After a rollout that stopped, the
@@ -173,6 +175,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             return
         known = play.get_variable_manager().get_vars(play=play)
         self.hostvars = known["hostvars"]
+        self.screen.apart = path.name == "audit.yml" and known.get("gpu_audit_format") in DATA
         self.playbook = ROLLBACK if path.name == UPGRADE and known.get("gpu_upgrade_backwards") else path.name
         if self.check and self.playbook != "audit.yml":  # which changes nothing anyway
             self.progress.word = "planned"
@@ -236,7 +239,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         text += f"; failed: {listed(failed)}" if failed else ""
         text += f"; not in the desired state: {listed(raised)}" if raised else ""
         text += f"; unreachable: {listed(silent)}" if silent else ""
-        self._display.display(f"\n{text}{'' if failed or raised or silent else ', none failed'}")
+        none = "" if failed or raised or silent else ", none failed"
+        self._display.display(f"\n{text}{none}", stderr=self.screen.apart)
 
     def tick(self) -> None:
         """Update the live line; say where a run stands that does not end at Ctrl-C."""

@@ -1,5 +1,6 @@
 """The progress of a run on the screen: the state machine, and the plugin on a terminal, in a pipe, and put aside."""
 
+import csv
 import json
 import os
 import pty
@@ -222,6 +223,23 @@ def test_the_check_of_an_upgrade_ends_with_the_hosts_that_it_planned(tmp_path: P
     shown = ended_with(0, site, "upgrade_drivers.yml", option)
     assert f"  {words}, failed: n004, in " in shown, shown
     assert re.search(r"(?m)^4 hosts in .*; failed: n004$", shown) and "none failed" not in shown, shown
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("form", ["csv", "json", "table"])
+def test_the_data_of_an_audit_are_alone_on_stdout(tmp_path: Path, form: str) -> None:
+    hosts = {"n1": make_liar(tmp_path, "n1", {"gpu_audit": {}})}
+    done = run_playbook(
+        tmp_path, "playbooks/audit.yml", hosts, "-e", f"gpu_audit_format={form}", given_plans=True,
+        ANSIBLE_STDOUT_CALLBACK="gpu_ready.nodes.gpu_ready_progress",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    if form == "table":
+        assert "1 host in " in done.stdout and "\n1 host: 1 ok\n" in done.stdout
+    elif form == "json":
+        assert list(json.loads(done.stdout)["hosts"]) == ["n1"] and "1 host in " in done.stderr
+    else:
+        assert [row[:2] for row in csv.reader(done.stdout.strip().splitlines())] == [["host", "state"], ["n1", "ok"]]
 
 
 AUDITED = """\
@@ -648,7 +666,7 @@ def test_lines_of_hosts_are_erased_and_a_low_terminal_has_one_line(
     for rows, shown in (("24", 5), ("5", 1)):
         monkeypatch.setenv("LINES", rows)
         monkeypatch.setenv("COLUMNS", "60")
-        screen = Screen(lambda text, color=None: print(text, flush=True), True, clock)
+        screen = Screen(lambda text, **_: print(text, flush=True), True, clock)
         screen.show_lines(progress.live())
         drawn = capfd.readouterr().out
         assert len(on_screen(drawn)) == shown and all(len(line) < 60 for line in on_screen(drawn))
@@ -658,7 +676,7 @@ def test_lines_of_hosts_are_erased_and_a_low_terminal_has_one_line(
 
 def test_a_log_without_a_line_for_a_minute_gets_one(clock: Clock, progress: Any, capfd: Any) -> None:
     shown: list[str] = []
-    screen = Screen(lambda text, color=None: shown.append(text), False, clock)
+    screen = Screen(lambda text, **_: shown.append(text), False, clock)
     screen.show_lines(progress.batch_starts("Roll", hosts(2), hosts(2)))
     progress.task_starts("installing the driver")
     for host in hosts(2):

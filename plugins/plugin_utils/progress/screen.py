@@ -37,6 +37,8 @@ class Screen:
         self.now = now
         self.shown = now()
         self.drawn: tuple[str, ...] = ()
+        self.apart = False
+        """Whether everything is written to stderr, because stdout has data for a program."""
         self.lock = threading.RLock()
 
     def show_lines(self, lines: list[Line], color: str | None = None) -> None:
@@ -45,7 +47,7 @@ class Screen:
             for line in lines:
                 if line.stays:
                     self.clear()
-                    self.show(line.rendered(), color=color)
+                    self.show(line.rendered(), color=color, stderr=self.apart)
                     self.shown = self.now()
                 elif self.terminal:
                     self.draw(line)
@@ -91,13 +93,13 @@ class Screen:
                 self.write(self.erasing())
                 self.drawn = ()
 
-    @staticmethod
-    def write(text: str) -> None:
+    def write(self, text: str) -> None:
         """Write at once, past Python's buffer: its lock must not be held by the clock's thread when Ansible forks.
 
         Nothing waits in the buffer, since Ansible empties it after every line.
         """
-        os.write(sys.stdout.fileno(), text.encode(sys.stdout.encoding or "utf-8", "replace"))
+        stream = sys.stderr if self.apart else sys.stdout
+        os.write(stream.fileno(), text.encode(stream.encoding or "utf-8", "replace"))
 
 
 def plain_but_colours(text: str) -> str:

@@ -35,5 +35,6 @@ class ActionModule(ControlNodeAction):
                 raise GpuReadyError(
                     f"The audit cannot be written to {path} ({error.strerror}): set gpu_audit_path to a writable file."
                 ) from None
-        terminal.show(f"The audit is in {path}" if path else text)
+        states = {name: one.state.replace("_", " ") for name, one in made.hosts.items()}
+        terminal.show(f"The audit is in {path}" if path else text, states)
         return AuditReportAnswer(made.counts, audit_table.bad(made), path)

@@ -78,5 +78,6 @@ class ActionModule(ControlNodeAction):
             complete = [Path(path).name for path in paths if path.endswith((".json", ".html"))]
             table = fleet.table(terminal.columns(given["width"]), sorted(complete, reverse=True)[0] if complete else "")
             pages = [f"Report: {path}" for path in paths if path.endswith(".html")]
-            terminal.show("\n\n".join([table, *pages, *([following] if following else [])]))
+            states = {host.name: host.state.replace("_", " ") for host in fleet.hosts}
+            terminal.show("\n\n".join([table, *pages, *([following] if following else [])]), states)
         return ReportAnswer(fleet.counts, dict(fleet.bad), following, paths)

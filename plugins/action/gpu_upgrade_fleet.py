@@ -193,7 +193,8 @@ class ActionModule(ControlNodeAction):
         time_text = estimate.estimate_text(
             records, self.direction, roll.serial, int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
         )
-        terminal.show(tables.plan_table(roll, upgrades, drains, terminal.columns(), time_text))
+        states = {**dict.fromkeys(roll.due, "due"), **dict.fromkeys(roll.refused, "refused")}
+        terminal.show(tables.plan_table(roll, upgrades, drains, terminal.columns(), time_text), states)
         return UpgradeFleetAnswer(
             due=[] if check else roll.due,
             results={name: results.result_to_json(result) for name, result in untouched.items()},
@@ -252,9 +253,11 @@ class ActionModule(ControlNodeAction):
         good = results.good_states(self.direction)
         excluded = [name for name, outcome in found.results.items() if outcome.state == fold.EXCLUDED]
         fault = f"\n\n{found.fault}" if found.fault else ""
-        terminal.show(
-            tables.result_table(found.results, good, found.fleet.get("budget", 0), terminal.columns()) + fault
-        )
+        shown = tables.result_table(found.results, good, found.fleet.get("budget", 0), terminal.columns()) + fault
+        states = {name: one.state.replace("_", " ") for name, one in found.results.items()}
+        if self.direction == fold.UPGRADE:  # a rollback that nobody asked for
+            states = {name: "failed" if state == "rolled back" else state for name, state in states.items()}
+        terminal.show(shown, states)
         return UpgradeFleetAnswer(
             kind=self.direction,
             outcomes=found.outcomes_json(),

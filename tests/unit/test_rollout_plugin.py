@@ -59,7 +59,7 @@ class Run:
             "groups": {"all": list(self.hosts)}, "ansible_play_hosts_all": names, "ansible_play_hosts": left,
         }  # fmt: skip
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(plugin.terminal, "show", lambda text: setattr(self, "shown", text))
+            patch.setattr(plugin.terminal, "show", lambda text, _: setattr(self, "shown", text))
             answer: dict[str, Any] = answer_values(action.compute({"do": do}))
         return answer
 

@@ -330,7 +330,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             if how == BAD:
                 self.bad.add(name)
             self.screen.show_lines(self.progress.host_ends(name, how, note))
-        if self.check:
+        if self.check and value.get("due") is not None:  # the plan, which is the end of a check
             for name in self.progress.batch - set(value.get("results") or {}):
                 self.screen.show_lines(self.progress.host_ends(name, GOOD))
 

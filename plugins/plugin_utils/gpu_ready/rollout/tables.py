@@ -76,7 +76,7 @@ def plan_table(
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]
     sizes = "; batches of " + ", ".join(str(one) for one in roll.serial) if roll.serial else ""
-    below = ["", ", ".join(counts) + sizes, *pause_lines(roll), *layout.wrapped(time, width)]
+    below = ["", ", ".join(counts) + sizes, *layout.wrapped(pause_text(roll), width), *layout.wrapped(time, width)]
     return "\n".join([*layout.wrapped(headline(roll, upgrades), width), "", *shown, *below])
 
 
@@ -114,12 +114,12 @@ def drivers_text(drivers: Sequence[str]) -> str:
     return layout.names_text(known, MOST_TARGETS) or "an unknown driver"
 
 
-def pause_lines(roll: Rollout) -> list[str]:
-    """Return whether a run pauses."""
+def pause_text(roll: Rollout) -> str:
+    """Return that a run pauses, "" where it does not."""
     if not (roll.pauses and len(roll.serial) > 1):
-        return []
+        return ""
     left = layout.counted(len(roll.due) - roll.serial[0], "host")
-    return ["Pauses after the first batch (gpu_upgrade_pause_after); the same command then upgrades %s." % left]
+    return "Pauses after the first batch (gpu_upgrade_pause_after); the same command then upgrades %s." % left
 
 
 def current_text(roll: Rollout, name: str, upgrade: HostUpgrade) -> str:
@@ -142,12 +142,12 @@ def resume_text(upgrade: HostUpgrade) -> str:
 
 
 def stop_message(failed: int, left: int, budget: int) -> str:
-    """Return why the rollout stopped, and what to do, in two lines."""
+    """Return why the rollout stopped, and what to do."""
     cause = "The rollout stopped: %s failed and gpu_upgrade_max_failures is %d; %d %s unchanged." % (
         layout.counted(failed, "host"), budget, left, "is" if left == 1 else "are",
     )  # fmt: skip
     remedy = "Repair the cause, or exclude the failed hosts (gpu_upgrade_exclude), then run the same command again."
-    return cause + "\n" + remedy
+    return cause + " " + remedy
 
 
 def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget: int, width: int = WIDTH) -> str:
@@ -172,10 +172,10 @@ def result_table(results: Mapping[str, HostResult], good: Sequence[str], budget:
         ]
     left = [one for one in results.values() if one.state == NOT_REACHED]
     if left and len(failed) > budget:
-        shown += ["", stop_message(len(failed), len(left), budget)]
+        shown += ["", *layout.wrapped(stop_message(len(failed), len(left), budget), width)]
     waiting = len([one for one in results.values() if one.state == PAUSED])
     if waiting:
-        shown += ["", PAUSE % (layout.counted(waiting, "host"), "s" if waiting == 1 else "")]
+        shown += ["", *layout.wrapped(PAUSE % (layout.counted(waiting, "host"), "s" if waiting == 1 else ""), width)]
     counts: dict[str, int] = {}
     for one in results.values():
         counts[one.state] = counts.get(one.state, 0) + 1

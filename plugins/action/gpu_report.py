@@ -8,11 +8,9 @@ It reads answers of hosts as texts only, and writes to the operator's directory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible import constants as C
 from ansible import context
 
 from ..module_utils.gpu_ready.answers.controller import ReportAnswer
@@ -20,32 +18,8 @@ from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_report as module
 from ..plugin_utils import terminal
 from ..plugin_utils.control_node import ControlNodeAction
-from ..plugin_utils.fleet_report import as_json, commands, metrics, model, page, store
-from ..plugin_utils.fleet_report.model import Fleet
-
-RENDER: dict[str, Callable[[Fleet], str]] = {
-    "json": as_json.as_json,
-    "html": page.page,
-    "prometheus": metrics.metrics,
-}
-
-
-def inventories() -> list[str]:
-    """Return the inventories that the command line named, as short as this directory allows."""
-    named = [str(one) for one in context.CLIARGS.get("inventory") or ()]
-    if named == [str(one) for one in C.DEFAULT_HOST_LIST]:
-        return []
-    here = f"{Path.cwd()}/"
-    return [one.removeprefix(here) for one in named]
-
-
-def write_report(fleet: Fleet, given: Mapping[str, Any]) -> list[str]:
-    """Write a report in every format and remove old ones; return the paths. Raises OSError."""
-    contents = {form: RENDER[form](fleet) for form in given["formats"]}
-    directory = Path(given["directory"]).resolve()
-    written = store.write(directory, fleet.kind, fleet.time, contents)
-    store.prune(directory, fleet.kind, given["keep"])
-    return [str(path) for path in written]
+from ..plugin_utils.fleet_report import commands, model
+from ..plugin_utils.run_report import inventories, write_report
 
 
 class ActionModule(ControlNodeAction):

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible import constants as C
 from ansible import context
@@ -26,18 +26,18 @@ from ..modules import gpu_upgrade_fleet as module
 from ..plugin_utils import terminal
 from ..plugin_utils.control_node import ControlNodeAction, plain, version
 from ..plugin_utils.gpu_ready.report import layout
-from ..plugin_utils.gpu_ready.rollout import answers, estimate, fold, record, results, rollout, tables
-from ..plugin_utils.gpu_ready.rollout.model import HostResult, HostUpgrade, Rollout, RolloutRequest
-from ..plugin_utils.variables.rollout import SETTINGS, first_with, read_hosts, read_settings_of_run
-
-# What the plays of the hosts register:
-PLAN = "gpu_upgrade_plan"  # upgrade, failure
-PREPARED = "gpu_upgrade_prepared"  # result
-TURN = "gpu_drain_turn"  # result, began, ended
-# What the tasks of this plugin register:
-FLEET = "gpu_upgrade_fleet"
-LINEUP = "gpu_upgrade_lineup"
-RESULTS = "gpu_upgrade_results"
+from ..plugin_utils.gpu_ready.rollout import estimate, fold, record, results, rollout, tables
+from ..plugin_utils.gpu_ready.rollout.model import HostUpgrade, Rollout, RolloutRequest
+from ..plugin_utils.rollout_outcomes import (
+    FLEET,
+    PLAN,
+    PREPARED,
+    RESULTS,
+    collect_outcomes,
+    mapping,
+    read_upgrade,
+)
+from ..plugin_utils.variables.rollout import SETTINGS, read_hosts, read_settings_of_run
 
 REFUSED = (
     "%d of %s cannot be upgraded, see the table (%s). Nothing was changed on any host. Repair them, or set "
@@ -52,66 +52,6 @@ def operator() -> str:
     except (KeyError, OSError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """Return a registered answer, or a part of one; {} for what is none."""
-    return value if isinstance(value, dict) else {}
-
-
-def read_upgrade(variables: Mapping[str, Any]) -> HostUpgrade:
-    """Return what the first play found out about a host."""
-    plan = mapping(variables.get(PLAN))
-    silent = not plan or plan.get("unreachable")
-    failure = plan.get("failure") or ("the host is unreachable" if silent else plan.get("msg"))
-    return answers.read_host(plan.get("upgrade"), failure)
-
-
-class Outcomes(NamedTuple):
-    """How a rollout ended for each host. ``began`` and ``ended``: its turn, in seconds since 1970.
-
-    ``fault``: why the record could not be read.
-    """
-
-    fleet: Mapping[str, Any]
-    results: Mapping[str, HostResult]
-    began: Mapping[str, int]
-    ended: Mapping[str, int]
-    fault: str = ""
-
-    def outcomes_json(self) -> dict[str, object]:
-        """Return the results as JSON."""
-        return {name: results.result_to_json(one) for name, one in self.results.items()}
-
-
-def collect_outcomes(
-    hostvars: Mapping[str, Mapping[str, Any]], hosts: list[str], reachable: set[str], interrupted: bool = False
-) -> Outcomes:
-    """Return how the rollout has ended for each host so far; ``interrupted``: the run ends early."""
-    fleet = first_with(hostvars, hosts, FLEET)
-    lineup = first_with(hostvars, fleet.get("due", []), LINEUP)
-    by_host = read_hosts(hostvars, hosts, (PLAN, PREPARED, TURN))
-    turns = {name: mapping(by_host[name].get(TURN)) for name in hosts}
-    ended = {
-        name: mapping(fleet.get("results")).get(name)
-        or mapping(mapping(by_host[name].get(PREPARED)).get("result"))
-        or mapping(lineup.get("results")).get(name)
-        or mapping(turns[name].get("result"))
-        for name in hosts
-    }
-    lost = [name for name in hosts if name not in reachable]
-    began, fault = lost, ""
-    try:
-        began = record.RolloutFile(Path(fleet["record"])).read().begun if fleet.get("record") else []
-    except GpuReadyError as error:  # hours of work are reported all the same
-        fault = str(error)
-    upgrades = {name: read_upgrade(by_host[name]) for name in hosts}
-    times = {
-        part: {name: turn[part] for name, turn in turns.items() if type(turn.get(part)) is int}
-        for part in ("began", "ended")
-    }
-    outcomes = results.host_results(hosts, ended, began, upgrades, lost, interrupted)
-    return Outcomes(fleet, outcomes, times["began"], times["ended"], fault)
 
 
 class ActionModule(ControlNodeAction):

@@ -14,7 +14,6 @@ from typing import Any
 
 from ansible import context
 
-from ..action import gpu_report, gpu_upgrade_fleet
 from .control_node import is_own
 from .fleet_report import model
 from .fleet_report.commands import sibling_command
@@ -24,6 +23,8 @@ from .gpu_ready.rollout.model import HostUpgrade
 from .gpu_ready.rollout.tables import LONGEST_ANSWER
 from .progress.interrupted import NextSteps
 from .progress.words import doing_text
+from .rollout_outcomes import FLEET, collect_outcomes, read_upgrade
+from .run_report import inventories, write_report
 from .variables.rollout import first_with, read_hosts
 from .variables.settings import rules
 
@@ -41,7 +42,7 @@ class InterruptedRun:
 
     def __init__(self, kind: str, hostvars: Mapping[str, Mapping[str, Any]], hosts: list[str], check: bool) -> None:
         self.kind, self.hostvars, self.hosts, self.check = kind, hostvars, hosts, check
-        self.fleet = first_with(hostvars, hosts, gpu_upgrade_fleet.FLEET) if self.is_rollout else {}
+        self.fleet = first_with(hostvars, hosts, FLEET) if self.is_rollout else {}
 
     @property
     def is_rollout(self) -> bool:
@@ -69,7 +70,7 @@ class InterruptedRun:
 
     def plans(self) -> dict[str, HostUpgrade]:
         """Return what a rollout planned for each host."""
-        return {name: gpu_upgrade_fleet.read_upgrade(self.hostvars[name]) for name in self.hosts}
+        return {name: read_upgrade(self.hostvars[name]) for name in self.hosts}
 
     def targets(self) -> dict[str, str]:
         """Return the change of the driver of each host: its version before, and the one that it gets."""
@@ -82,7 +83,7 @@ class InterruptedRun:
 
     def undo(self, changed: list[str]) -> str:
         """Return the command that undoes this run."""
-        called, named = str((context.CLIARGS.get("args") or ("site.yml",))[0]), gpu_report.inventories()
+        called, named = str((context.CLIARGS.get("args") or ("site.yml",))[0]), inventories()
         given = bool(context.CLIARGS.get("extra_vars"))
         called = called if is_own(called) else ""
         if self.kind == fold.UPGRADE:
@@ -98,7 +99,7 @@ class InterruptedRun:
         if self.check or not given["directory"]:
             return ""
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        paths = gpu_report.write_report(model.read(self.kind, self.parts(), moment, self.check), given)
+        paths = write_report(model.read(self.kind, self.parts(), moment, self.check), given)
         return next((path for path in paths if path.endswith(".html")), "")
 
     def setting(self, name: str) -> Any:
@@ -109,7 +110,7 @@ class InterruptedRun:
     def parts(self) -> dict[str, Mapping[str, Any]]:
         """Return the parts of the report."""
         if self.is_rollout:
-            ended = gpu_upgrade_fleet.collect_outcomes(self.hostvars, self.hosts, set(self.hosts), interrupted=True)
+            ended = collect_outcomes(self.hostvars, self.hosts, set(self.hosts), interrupted=True)
             return {"outcome": ended.outcomes_json(), "began": ended.began, "ended": ended.ended}
         found: dict[str, Any] = {name: {} for name in (*PARTS, "verify", "failure")}
         names = ("gpu_plan_result", "gpu_verify_result", "gpu_ready_failure")

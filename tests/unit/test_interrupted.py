@@ -88,10 +88,8 @@ def test_the_command_of_another_playbook_is_named_as_the_one_that_was_called(cal
 def test_hosts_in_the_middle_of_an_earlier_run_are_known_by_the_record_and_by_their_journals(tmp_path: Path) -> None:
     path = record.record_path(tmp_path, 7)
     file = record.RolloutFile(path)
-    run = fold.RecordedRun(
-        7, "me@here", dict.fromkeys(HOSTS, "595.2"), HOSTS, [], 0, *([""] * (len(fold.RecordedRun._fields) - 6))
-    )
-    file.begin_run(fold.header_line(7, fold.UPGRADE, 0, "1"), run, False)
+    run = fold.RecordedRun(7, "me@here", dict.fromkeys(HOSTS, "595.2"), HOSTS, [], 0, "")
+    file.begin_run(fold.header_line(7, fold.UPGRADE, 0, "1"), run, False, lambda _: 0)
     for host in ("n1", "n2"):
         assert file.begin_turn(host, 8) == ""
         file.record_phase(host, "switching", 9)

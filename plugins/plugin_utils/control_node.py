@@ -22,7 +22,7 @@ from ..module_utils.gpu_ready.base.records import answer_values
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = Path(__file__).parents[2].resolve()
-"""Where this checkout or collection is; its folders may be links."""
+"""Where this checkout or collection is; its directories may be links."""
 
 
 def version() -> str:

@@ -13,7 +13,7 @@ DOING = {
     VERIFIED: "returning the host to service",
     GOING_BACK: "rolling back",
 }
-"""What its run does, or did when it was interrupted: the journal cannot tell which."""
+"""What its run does, or did when it was interrupted: the journal is the same."""
 REMEDY = (
     "wait for its run; if that was interrupted, resume it with upgrade_drivers.yml or undo it with rollback_drivers.yml"
 )

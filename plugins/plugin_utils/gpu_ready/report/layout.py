@@ -117,7 +117,7 @@ def rows_text(rows: Sequence[list[str]], columns: Columns, width: int = WIDTH, s
     shown = [row[:1] + [shortened(cell) for cell in row[1:]] for row in rows]
     indexes = list(range(len(columns)))
     if not fits(indexes, columns, width):
-        indexes = telling_columns(shown, columns, same)
+        indexes = informative_columns(shown, columns, same)
     first = first_line_columns(indexes, columns, width)
     rest = [index for index in indexes if index not in first]
     chosen = [columns[index] for index in first]
@@ -136,7 +136,7 @@ def fits(indexes: Sequence[int], columns: Columns, width: int) -> bool:
     return sum(columns[index][2] for index in indexes) + len(GAP) * (len(indexes) - 1) <= width
 
 
-def telling_columns(rows: Sequence[list[str]], columns: Columns, same: Sequence[str]) -> list[int]:
+def informative_columns(rows: Sequence[list[str]], columns: Columns, same: Sequence[str]) -> list[int]:
     """Return the columns without those that are empty in every row, and those that repeat the first of ``same``."""
     equal = [index for index, (key, _, _) in enumerate(columns) if key in same]
     repeated = {index for index in equal[1:] if all(row[index] == row[equal[0]] for row in rows)}

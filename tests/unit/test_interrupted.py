@@ -23,7 +23,7 @@ def progress() -> Any:
     return made
 
 
-def told(progress: Any, steps: Any = None, earlier: Any = None, **more: Any) -> list[str]:
+def printed_lines(progress: Any, steps: Any = None, earlier: Any = None, **more: Any) -> list[str]:
     found = interrupted.interruption(progress, earlier or {}, {"n2": "580.1 -> 595.2"})
     given = {"by_user": True, "changes": True} | more
     shown: list[str] = interrupted.interruption_lines(found, steps or interrupted.NextSteps(), **given)
@@ -37,7 +37,7 @@ def test_each_host_is_in_one_state_and_the_commands_follow(progress: Any) -> Non
     progress.step_starts("n4", "verify", "")
     progress.host_ends("n4", lines.BAD)
     steps = interrupted.NextSteps("ansible-playbook playbooks/rollback_drivers.yml", "reports/x.html")
-    assert told(progress, steps) == [
+    assert printed_lines(progress, steps) == [
         "Interrupted after 2 min. Nothing more is begun. What runs there at this moment may still come to its end, such as "
         "a package manager.",
         "  in the middle:",
@@ -49,24 +49,27 @@ def test_each_host_is_in_one_state_and_the_commands_follow(progress: Any) -> Non
         "Undo: ansible-playbook playbooks/rollback_drivers.yml",
         "Report: reports/x.html",
     ]
-    resumed = told(progress, steps, {"n10": "draining, begun by an earlier run", "n1": "x"})
+    resumed = printed_lines(progress, steps, {"n10": "draining, begun by an earlier run", "n1": "x"})
     assert resumed[3:6] == ["    n10: draining, begun by an earlier run", "  done: n1", "  failed: n4"]
 
 
 def test_where_nothing_was_changed_nothing_is_undone(progress: Any) -> None:
     progress.step_starts("n2", "prestage", "nvidia_driver.repository")
     steps = interrupted.NextSteps("the command", "")
-    assert told(progress, steps) == [
+    assert printed_lines(progress, steps) == [
         "Interrupted after 2 min. Nothing more is begun.",
         "  not begun, unchanged: n1, n2, n3, n4, n10",
         "Resume: the same command.",
         "Undo: not needed, no host was changed.",
     ]
-    assert told(progress, changes=False)[1:] == [
+    assert printed_lines(progress, changes=False)[1:] == [
         "  not asked yet: n1, n2, n3, n4, n10",
         "No host was changed. Repeat: the same command.",
     ]
-    assert told(progress, by_user=False)[0] == "Ended early by the error above, after 2 min. Nothing more is begun."
+    assert (
+        printed_lines(progress, by_user=False)[0]
+        == "Ended early by the error above, after 2 min. Nothing more is begun."
+    )
 
 
 @pytest.mark.parametrize(

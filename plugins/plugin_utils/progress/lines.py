@@ -257,15 +257,15 @@ class Failures:
 
     def __init__(self) -> None:
         self.others: dict[tuple[str, str], list[str]] = {}
-        self.said: set[tuple[str, str]] = set()
+        self.shown: set[tuple[str, str]] = set()
         """The hosts with the reasons that were shown of them: a rescue often fails for the reason that it rescues."""
 
     def add(self, host: str, what: str, why: str) -> list[Line]:
         """Record a failure. ``what``: what failed, in few words. ``why``: the full reason."""
         alike = without_host(why, host)
-        if (host, alike) in self.said:
+        if (host, alike) in self.shown:
             return []
-        self.said.add((host, alike))
+        self.shown.add((host, alike))
         key = (what, alike)
         if key in self.others:
             self.others[key].append(host)

@@ -129,7 +129,7 @@ class ActionModule(ControlNodeAction):
         if path and not stop:
             self.begin_run(path, roll, upgrades)
         drains = {name: by_host[name].get("gpu_upgrade_drain") for name in self.hosts}
-        untouched = results.untouched_results(roll, upgrades)
+        untouched = results.untouched_results(roll, upgrades, results.hosts_rolled_back(records, roll.excluded))
         time_text = estimate.estimate_text(
             records, self.direction, roll.serial, int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
         )

@@ -37,7 +37,15 @@ from ..plugin_utils.progress.lines import (
     parse_event,
     span,
 )
-from ..plugin_utils.progress.results import debug_text, ending, failure_text, reason, turn_ending, warnings_of
+from ..plugin_utils.progress.results import (
+    debug_text,
+    ending,
+    failure_text,
+    reason,
+    step_failure_text,
+    turn_ending,
+    warnings_of,
+)
 from ..plugin_utils.progress.screen import Screen, Ticker, live_possible, strip_controls
 from ..plugin_utils.progress.words import ACTIONS, own_action
 
@@ -155,7 +163,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             return  # the result of the task has it
         elif event.kind == "problem":
             what, _, why = event.text.partition(": ")
-            self.fails(event.host, f"failed at '{what}'", why)
+            self.fails(event.host, step_failure_text(what), why)
         else:
             self.screen.show_lines([Line(event.text, host=event.host)])
 

@@ -132,6 +132,22 @@ def test_every_step_has_words(step: str) -> None:
     assert words.doing_text("execute", step) and "_" not in words.doing_text("execute", step)
 
 
+@pytest.mark.parametrize(
+    ("action", "value", "text"),
+    [
+        ("gpu_ready.nodes.gpu_execute", {"step": "nvidia_driver.install"}, "failed while installing the driver"),
+        ("gpu_ready.nodes.gpu_begin", {"step": "plan"}, "refused"),
+        ("gpu_ready.nodes.gpu_begin", {"step": "gpu_plan.repair_packages"}, "failed while repairing interrupted package operations"),
+        ("gpu_ready.nodes.gpu_node_plan", {}, "failed at 'Collect facts'"),
+        ("ansible.builtin.command", {"step": "nvidia_driver.install"}, "failed at 'Collect facts'"),
+    ],
+)  # fmt: skip
+def test_what_failed_is_shown_in_words(action: str, value: dict[str, Any], text: str) -> None:
+    assert results.failure_text(action, value, "Collect facts") == text
+    assert results.step_failure_text("rollback verify") == "failed while rolling back: verifying"
+    assert results.step_failure_text("hook.yml") == "failed at 'hook.yml'"
+
+
 @pytest.mark.parametrize("phase", table.PHASES)
 def test_every_phase_has_words(phase: str) -> None:
     assert words.doing_text(phase)

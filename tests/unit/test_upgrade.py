@@ -663,6 +663,10 @@ def test_hosts_that_take_no_part_have_their_result() -> None:
         "b": ("left_out", "595", 0, "The disk is full."),
         "c": ("excluded", "595", 0, "excluded by gpu_upgrade_exclude"),
     }
+    failed = [recorded(9, c="", d="upgraded"), recorded(8, c="rolled_back", d="rolled_back")]
+    assert results.hosts_rolled_back(failed, ["a", "c", "d"]) == ["c"]
+    again = results.untouched_results(rollout(entries, exclude=["c"]), entries, ["c"])
+    assert again["c"].reason == "excluded by gpu_upgrade_exclude, after its upgrade failed and was rolled back"
     kept = results.untouched_results(rollout(entries, [recorded(d="upgraded")], backwards=True), entries)
     assert kept["a"][1:4] == ("current", "580.95.05", None) and "did not change this host" in kept["a"].reason
 

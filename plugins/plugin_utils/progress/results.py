@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from .lines import BAD, GOOD
-from .words import own_action
+from .words import doing_text, own_action
 
 LOG_LINES = 20
 """Number of last lines of a program's output that are shown with a failure."""
@@ -72,7 +72,13 @@ def failure_text(action: str, value: dict[str, Any], name: str) -> str:
     step = str(value.get("step") or "") if own in ("gpu_execute", "gpu_begin") else ""
     if own == "gpu_begin" and step in ("plan", "lease"):
         return "refused"
-    return f"failed at '{step or name}'"
+    return step_failure_text(step) if step else f"failed at '{name}'"
+
+
+def step_failure_text(step: str) -> str:
+    """Return what failed, by a step or by a phase of a turn: in words, where there are some."""
+    doing = doing_text("", step) or doing_text(step)
+    return f"failed while {doing}" if doing else f"failed at '{step}'"
 
 
 def reason(value: dict[str, Any]) -> str:

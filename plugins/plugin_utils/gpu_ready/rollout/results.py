@@ -4,12 +4,26 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..report import layout
-from .fold import CURRENT, DONE_STATES, EXCLUDED, FAILED, LEFT_OUT, NOT_REACHED, PAUSED, STATES
+from .fold import (
+    CURRENT,
+    DONE_STATES,
+    EXCLUDED,
+    FAILED,
+    LEFT_OUT,
+    NOT_REACHED,
+    PAUSED,
+    ROLLED_BACK,
+    STATES,
+    UPGRADE,
+    RolloutRecord,
+)
 from .model import HostResult, HostUpgrade, Rollout
 from .tables import current_text
 
 WAITS = "waits for the next run of the same command (gpu_upgrade_pause_after)"
 
+BY_OPERATOR = "excluded by gpu_upgrade_exclude"
+BACK_AND_EXCLUDED = BY_OPERATOR + ", after its upgrade failed and was rolled back"
 INTERRUPTED = "this run was interrupted in the middle of the upgrade of this host. The same command resumes it"
 DROPPED = ", or stopped by an error of Ansible that is shown above. Remove the cause, then run the same command again"
 """Ansible leaves out of all further plays a host that is unreachable, or for which a file with tasks is missing."""
@@ -20,10 +34,23 @@ def good_states(direction: str) -> tuple[str, ...]:
     return (*DONE_STATES[direction], PAUSED)
 
 
-def untouched_results(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> dict[str, HostResult]:
-    """Return the results of the hosts that take no part."""
+def hosts_rolled_back(records: Sequence[RolloutRecord], hosts: Sequence[str]) -> list[str]:
+    """Return hosts whose last turn was an upgrade that was rolled back; ``records``: the newest first."""
+    found = []
+    for name in hosts:
+        last = next((one for one in records if name in one.hosts and one.hosts[name].run), None)
+        if last and last.direction == UPGRADE and last.hosts[name].state == ROLLED_BACK:
+            found.append(name)
+    return found
+
+
+def untouched_results(
+    roll: Rollout, upgrades: Mapping[str, HostUpgrade], rolled_back: Sequence[str] = ()
+) -> dict[str, HostResult]:
+    """Return the results of the hosts that take no part; ``rolled_back``: excluded after their upgrade failed."""
+    excluded = {name: BACK_AND_EXCLUDED if name in rolled_back else BY_OPERATOR for name in roll.excluded}
     reasons = [(CURRENT, {name: current_text(roll, name, upgrades[name]) for name in roll.current})]
-    reasons += [(LEFT_OUT, roll.refused), (EXCLUDED, dict.fromkeys(roll.excluded, "excluded by gpu_upgrade_exclude"))]
+    reasons += [(LEFT_OUT, roll.refused), (EXCLUDED, excluded)]
     return {
         name: HostResult(
             name,

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,17 @@ def named(task: Any) -> str:
     return str(task.get_name()).removeprefix("gpu_ready.nodes.")
 
 
+def shown_by_us(method: Callable[..., None]) -> Callable[..., None]:
+    """Let a method follow events of gpu-ready's plays only; those of other plays are Ansible's default output."""
+
+    @functools.wraps(method)
+    def follow(self: Any, *arguments: Any, **options: Any) -> None:
+        use = getattr(Default, method.__name__) if self.normal else method
+        use(self, *arguments, **options)
+
+    return follow
+
+
 class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
     """Passes Ansible's events to Progress, or to the default output if that is selected."""
 
@@ -179,6 +191,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         self.normal = bool(asked) or path.name not in PLAYBOOKS or not is_own(str(path))
         if self.normal:
             self.recap = True
+            self.screen.clear()
             super().v2_playbook_on_play_start(play)
             return
         known = play.get_variable_manager().get_vars(play=play)
@@ -207,25 +220,21 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if self.normal or not self.progress.play:
             super().v2_playbook_on_no_hosts_matched()
 
+    @shown_by_us
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Begin a task."""
-        if self.normal:
-            super().v2_playbook_on_task_start(task, is_conditional)
-            return
         if task.action.rpartition(".")[2] in NO_WORK:
             return
         self.show_the_same()
         self.screen.show_lines(self.progress.task_starts(ACTIONS.get(own_action(task.action), "")))
 
+    @shown_by_us
     def v2_playbook_on_handler_task_start(self, task: Any) -> None:
         """Print nothing about handlers: gpu-ready has none."""
-        if self.normal:
-            super().v2_playbook_on_handler_task_start(task)
 
+    @shown_by_us
     def v2_playbook_on_include(self, included_file: Any) -> None:
         """Print nothing about included files."""
-        if self.normal:
-            super().v2_playbook_on_include(included_file)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Print the number of hosts by result, and the names of those that failed."""
@@ -289,22 +298,18 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
 
     # ---- the hosts
 
+    @shown_by_us
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         """Begin a task on a host."""
-        if self.normal:
-            super().v2_runner_on_start(host, task)
-            return
         if task.action.rpartition(".")[2] in NO_WORK:
             return
         if self.progress.doing:
             self.show_heading()
         self.screen.show_lines(self.progress.host_starts(host.get_name()))
 
+    @shown_by_us
     def v2_runner_on_ok(self, result: Any) -> None:
         """End a task on a host; print the message of a debug task."""
-        if self.normal:
-            super().v2_runner_on_ok(result)
-            return
         host, task, value = parts(result)
         own = own_action(task.action)
         self.screen.show_lines(self.progress.host_answers(host))
@@ -349,29 +354,23 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if value.get("deprecations"):
             self._handle_warnings(value)
 
+    @shown_by_us
     def v2_on_file_diff(self, result: Any) -> None:
         """Show the files that a check would change; the plan, which comes too, is a message of a later task."""
-        if self.normal:
-            super().v2_on_file_diff(result)
-            return
         host, _, value = parts(result)
         diffs = value.get("diff") or []
         files = [one for one in ([diffs] if isinstance(diffs, dict) else diffs) if one.get("before_header") != "steps"]
         if files:
             self.files.add(host, f"files that would change\n{self._get_diff(files).rstrip()}")
 
+    @shown_by_us
     def v2_runner_on_skipped(self, result: Any) -> None:
         """End a task on a host that did not need it."""
-        if self.normal:
-            super().v2_runner_on_skipped(result)
-            return
         self.screen.show_lines(self.progress.host_answers(parts(result)[0]))
 
+    @shown_by_us
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Show why a task failed; of a loop, its items did."""
-        if self.normal:
-            super().v2_runner_on_failed(result, ignore_errors)
-            return
         host, task, value = parts(result)
         if last_part(task) == NOT_DESIRED:
             self.raised.add(host)
@@ -379,11 +378,9 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
             self.fails(host, failure_text(task.action, value, named(task)), reason(value))
         self.screen.show_lines(self.progress.host_fails(host))
 
+    @shown_by_us
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Show that a host does not answer; if the playbook handles that, its message says why."""
-        if self.normal:
-            super().v2_runner_on_unreachable(result)
-            return
         host, task, value = parts(result)
         if task.ignore_unreachable:
             self.screen.show_lines(self.progress.host_ends(host, BAD))  # a later task, or the table, has the reason
@@ -416,28 +413,23 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         """Show failures in their colour."""
         self.screen.show_lines(lines, C.COLOR_ERROR)
 
+    @shown_by_us
     def v2_runner_item_on_ok(self, result: Any) -> None:
         """Print nothing about single items."""
-        if self.normal:
-            super().v2_runner_item_on_ok(result)
 
+    @shown_by_us
     def v2_runner_item_on_skipped(self, result: Any) -> None:
         """Print nothing about single items."""
-        if self.normal:
-            super().v2_runner_item_on_skipped(result)
 
+    @shown_by_us
     def v2_runner_item_on_failed(self, result: Any) -> None:
         """Show why an item failed."""
-        if self.normal:
-            super().v2_runner_item_on_failed(result)
-            return
         host, task, value = parts(result)
         self.fails(host, f"failed at '{named(task)}' ({self._get_item_label(value)})", reason(value))
 
+    @shown_by_us
     def v2_runner_retry(self, result: Any) -> None:
         """Print nothing about retries: the live line shows the task."""
-        if self.normal:
-            super().v2_runner_retry(result)
 
 
 def last_part(task: Any) -> str:

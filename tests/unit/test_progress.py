@@ -753,6 +753,44 @@ def test_a_dumb_terminal_gets_plain_lines(site: Path) -> None:
 
 
 @pytest.mark.host_io
+def test_a_host_writes_no_line_of_another_one(tmp_path: Path) -> None:
+    """Each text of an answer with a line in the form of the screen's own (security.md: N4)."""
+    forged = "x\n  z-honest: ready\n[WARNING]: z-honest\nz-honest  ready"
+    plan = planned(REPOSITORY, lines=[f"1x {forged}", forged], changed=True, warnings=[forged])
+    plan["plan"]["warnings"] = [{"code": "a", "message": forged, "remedy": forged}]
+    plan["row"] = {"gpus": forged, "why": forged}
+    hosts = {
+        "n1": make_liar(tmp_path, "n1", {"gpu_node_plan": plan}),
+        "n2": make_liar(tmp_path, "n2", {"gpu_node_plan": refused(forged)}),
+    }
+    shown = run_playbook(tmp_path, "site.yml", hosts, "--check", given_plans=True).stdout
+    assert "z-honest" in shown, "the texts are shown"
+    starts = ("  z-honest", "[WARNING]: z-honest", "z-honest ")
+    assert not [line for line in shown.splitlines() if line.startswith(starts)], shown
+
+
+SITES_OWN = """\
+- name: A play of the site
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Its task
+      ansible.builtin.debug: {msg: of the site}
+- ansible.builtin.import_playbook: gpu_ready.nodes.audit
+"""
+
+
+@pytest.mark.host_io
+def test_in_a_playbook_of_a_site_only_the_plays_of_gpu_ready_have_this_output(tmp_path: Path) -> None:
+    (tmp_path / "gpu.yml").write_text(SITES_OWN)
+    hosts = {"n1": make_liar(tmp_path, "n1", {"gpu_audit": {"audit": {"state": "drift", "why": ["red"]}}})}
+    shown = run_playbook(tmp_path, tmp_path / "gpu.yml", hosts, given_plans=True).stdout
+    assert re.findall(r"(?m)^TASK \[(.*?)\]", shown) == ["Its task"], shown
+    assert "Audit GPU nodes: n1\n  n1: drift\n" in shown and "PLAY RECAP" in shown, shown
+    assert re.search(r"(?m)^1 host in \d+ s; not in the desired state: n1$", shown), shown
+
+
+@pytest.mark.host_io
 @pytest.mark.parametrize(
     ("arguments", "more"),
     sampled(

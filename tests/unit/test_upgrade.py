@@ -18,7 +18,7 @@ from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
 from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
 from plugins.plugin_utils.gpu_ready.plan.driver.model import ActivateParams
 from plugins.plugin_utils.gpu_ready.plan.model import Choices, DriverChoice, Refusal, Step
-from plugins.plugin_utils.gpu_ready.rollout import answers, fold, model, results, tables
+from plugins.plugin_utils.gpu_ready.rollout import answers, estimate, fold, model, results, tables
 from plugins.plugin_utils.gpu_ready.rollout import rollout as rollouts
 from plugins.plugin_utils.gpu_ready.rollout.model import FleetError, HostUpgrade
 from plugins.plugin_utils.gpu_ready.rollout.rollout import batch_sizes
@@ -781,3 +781,36 @@ def test_the_installers_of_upgrade_and_rollback_are_known_beforehand() -> None:
     assert stage.build_request(todo).runfile == ("595.91.07", "", "", "") and stage.build_request(todo).replaced == [
         "old"
     ]
+
+
+def test_the_duration_of_a_plan_is_that_of_earlier_turns() -> None:
+    """The median of the turns that succeeded in this direction, once for each group of hosts that have theirs at once."""
+
+    def ended(record: fold.RolloutRecord, **seconds: int) -> fold.RolloutRecord:
+        hosts = {name: host._replace(began=100, ended=100 + seconds[name]) for name, host in record.hosts.items()}
+        return record._replace(hosts=hosts)
+
+    known = [
+        ended(recorded(a="upgraded", b="upgraded", c="failed", d="upgraded"), a=60, b=90, c=9000, d=200),
+        ended(recorded(8, undoes=7, a="rolled_back"), a=7),
+        recorded(9, a="upgraded"),  # by a release that recorded no times
+    ]
+    assert sorted(estimate.turn_seconds(known, fold.UPGRADE)) == [60, 90, 200]
+    assert estimate.turn_seconds(known, fold.ROLLBACK) == [7]
+    assert estimate.rollout_seconds([1, 5, 2], 4, [60, 90, 200]) == (1 + 2 + 1) * 90
+    assert estimate.estimate_text(known, fold.UPGRADE, [1, 5, 2], 4).startswith("About 6 min, by 3 turns recorded here")
+    assert estimate.estimate_text(known[1:2], fold.UPGRADE, [1], 4).startswith("Duration unknown: no finished turn")
+    assert estimate.estimate_text(known, fold.UPGRADE, [], 4) == ""
+    assert [estimate.duration_text(one) for one in (59, 60, 89, 3570, 3600, 9000)] == [
+        "59 s", "1 min", "1 min", "1 h 0 min", "1 h 0 min", "2 h 30 min",
+    ]  # fmt: skip
+
+
+def test_a_plan_with_several_targets_begins_with_that_of_the_most_hosts() -> None:
+    entries = {name: entry("due", to="580.95.05" if name == "a" else "595.91.07") for name in HOSTS}
+    assert tables.plan_table(rollout(entries), entries, {}, time="About 6 min.").startswith(
+        "Upgrades 5 hosts to 595.91.07 (4), 580.95.05 (1).\n"
+    )
+    assert tables.plan_table(rollout(entries), entries, {}, time="About 6 min.").endswith("\nAbout 6 min.")
+    idle = {name: entry("current") for name in HOSTS}
+    assert tables.plan_table(rollout(idle), idle, {}).startswith("Nothing to upgrade.\n\nhost")

@@ -82,7 +82,10 @@ class InterruptedRun:
         return found
 
     def undo(self, changed: list[str]) -> str:
-        """Return the command that undoes this run."""
+        """Return the command that undoes this run, or the rollout that it resumed; "" if no host was changed."""
+        known = self.rollout()
+        if not changed and not any(host.may_be_changed for host in (known.hosts.values() if known else ())):
+            return ""
         called, named = str((context.CLIARGS.get("args") or ("site.yml",))[0]), inventories()
         given = bool(context.CLIARGS.get("extra_vars"))
         called = called if is_own(called) else ""

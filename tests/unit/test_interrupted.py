@@ -55,15 +55,17 @@ def test_each_host_is_in_one_state_and_the_commands_follow(progress: Any) -> Non
 
 def test_where_nothing_was_changed_nothing_is_undone(progress: Any) -> None:
     progress.step_starts("n2", "prestage", "nvidia_driver.repository")
-    steps = interrupted.NextSteps("the command", "")
-    assert printed_lines(progress, steps) == [
+    progress.host_ends("n1", lines.GOOD)  # it was in the desired state
+    assert printed_lines(progress) == [
         "Interrupted after 2 min. Nothing more is begun.",
-        "  not begun, unchanged: n1, n2, n3, n4, n10",
+        "  done: n1",
+        "  not begun, unchanged: n2, n3, n4, n10",
         "Resume: the same command.",
         "Undo: not needed, no host was changed.",
     ]
     assert printed_lines(progress, changes=False)[1:] == [
-        "  not asked yet: n1, n2, n3, n4, n10",
+        "  done: n1",
+        "  not asked yet: n2, n3, n4, n10",
         "No host was changed. Repeat: the same command.",
     ]
     assert (
@@ -108,6 +110,8 @@ def test_hosts_in_the_middle_of_an_earlier_run_are_known_by_the_record_and_by_th
         "n3": "rolling back: draining, begun by an earlier run",
     }
     assert found.targets() == {"n3": "580.1 -> 595.2"}
+    assert "rollback_drivers" in found.undo([]), "an earlier run of the rollout changed hosts"
+    assert runs.InterruptedRun("upgrade", dict.fromkeys(HOSTS, {}), HOSTS, False).undo([]) == ""
     parts = found.parts()
     assert parts["outcome"]["n2"]["state"] == "failed" and "same command resumes" in parts["outcome"]["n2"]["reason"]
     assert parts["outcome"]["n10"]["state"] == "not_reached"
@@ -135,5 +139,6 @@ def test_the_report_of_a_provisioning_has_what_its_hosts_registered(tmp_path: Pa
     assert Path(page).parent == tmp_path and "red" in Path(page).read_text()
     assert runs.InterruptedRun("site", known, ["n1"], True).write() == ""
     known["n1"]["gpu_report_directory"] = str(tmp_path / "latest.html/no")
+    assert found.undo([]) == ""
     steps = found.next_steps(["n1"])
     assert "cannot be written" in steps.report and "uninstall" in steps.undo

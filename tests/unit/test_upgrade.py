@@ -665,6 +665,8 @@ def test_hosts_that_take_no_part_have_their_result() -> None:
     }
     failed = [recorded(9, c="", d="upgraded"), recorded(8, c="rolled_back", d="rolled_back")]
     assert results.hosts_rolled_back(failed, ["a", "c", "d"]) == ["c"]
+    undone = recorded(9, undoes=7, c="rolled_back")._replace(direction=fold.ROLLBACK)
+    assert results.hosts_rolled_back([undone, *failed], ["c"]) == []
     again = results.untouched_results(rollout(entries, exclude=["c"]), entries, ["c"])
     assert again["c"].reason == "excluded by gpu_upgrade_exclude, after its upgrade failed and was rolled back"
     kept = results.untouched_results(rollout(entries, [recorded(d="upgraded")], backwards=True), entries)
@@ -791,7 +793,7 @@ def test_the_duration_of_a_plan_is_that_of_earlier_turns() -> None:
         return record._replace(hosts=hosts)
 
     known = [
-        ended(recorded(a="upgraded", b="upgraded", c="failed", d="upgraded"), a=60, b=90, c=9000, d=200),
+        ended(recorded(a="upgraded", b="upgraded", c="rolled_back", d="upgraded"), a=60, b=90, c=9000, d=200),
         ended(recorded(8, undoes=7, a="rolled_back"), a=7),
         recorded(9, a="upgraded"),  # by a release that recorded no times
     ]

@@ -24,7 +24,7 @@ class Interruption(NamedTuple):
 
 
 class NextSteps(NamedTuple):
-    """``undo``: the command that restores what was before, "" where there is none. ``report``: the page of this run."""
+    """``undo``: the command that restores what was before, "" if no host was changed. ``report``: of this run."""
 
     undo: str = ""
     report: str = ""
@@ -68,8 +68,5 @@ def interruption_lines(found: Interruption, steps: NextSteps, by_user: bool, cha
     if not changes:
         return [*lines, "No host was changed. Repeat: the same command."]
     lines.append("Resume: the same command.")
-    if not found.middle and not found.done and not found.failed:
-        lines.append("Undo: not needed, no host was changed.")
-    elif steps.undo:
-        lines.append(f"Undo: {steps.undo}")
+    lines.append(f"Undo: {steps.undo or 'not needed, no host was changed.'}")
     return lines + ([f"Report: {steps.report}"] if steps.report else [])

@@ -22,7 +22,7 @@ attributes:
     description: Reads only.
     support: full
   diff_mode:
-    description: Changes nothing; M(gpu_audit_report) shows differences.
+    description: Changes nothing; M(gpu_report) shows differences.
     support: none
 author: The gpu-ready maintainers
 """

@@ -6,22 +6,23 @@ DOCUMENTATION = r"""
 module: gpu_report
 short_description: Report the result of a run
 description:
-  - Runs on the control node. Prints a table of all hosts for V(site), and writes the same as a page, as JSON and as
-    metrics.
+  - Runs on the control node. Prints the table of V(site) or V(audit), the path of the page and the command that comes
+    next, and writes the report as a page, as JSON and as metrics.
   - A report is not a managed state, so writing it is not a change.
 options:
   kind:
     description: The playbook. Of each kind one report is the latest.
     type: str
-    choices: [site, audit, upgrade, rollback, uninstall]
+    choices: [site, audit, upgrade, rollback, undrain, uninstall]
     default: site
   parts:
     description:
       - What is known of the hosts, first the part, then the host. Each may be absent.
       - C(row), C(gpu_host), C(steps), C(refusals) and C(warnings) of its plan for V(site), with C(verify), the answer
-        of M(gpu_verify), and C(failure), which holds C(step) and C(message).
+        of M(gpu_verify), C(seconds) by step, and C(failure), which holds C(step), C(message) and C(seconds).
       - C(audit), C(failure) and C(unreachable) for V(audit).
-      - C(outcome), C(began) and C(ended) for V(upgrade) and V(rollback).
+      - C(outcome) for V(upgrade) and V(rollback).
+      - C(turn), the answer of the action plugin gpu_turn, for V(undrain).
       - C(removal), the answer of M(gpu_uninstall), and C(failure) for V(uninstall).
     type: dict
     default: {}
@@ -44,13 +45,26 @@ options:
     description: Maximum width of a line of the table; 0 is that of the terminal.
     type: int
     default: 0
+  record:
+    description: File with the record of the rollout, for V(upgrade) and V(rollback).
+    type: path
+    default: ""
+  format:
+    description: Of the text of an audit. V(table) and V(diff) are for people, V(json) and V(csv) for programs.
+    type: str
+    choices: [table, diff, json, csv]
+    default: table
+  path:
+    description: File that the text of an audit is written to; empty writes none.
+    type: path
+    default: ""
 attributes:
   check_mode:
-    description: Makes the table and writes no file.
+    description: Makes the text and writes no file.
     support: full
   diff_mode:
-    description: Nothing to show.
-    support: none
+    description: Of an audit shows the differences of each host below the table.
+    support: full
 author:
   - gpu-ready
 """
@@ -69,10 +83,12 @@ EXAMPLES = r"""
   gpu_ready.nodes.gpu_report:
     parts: {row: {node1: {}}}
 
-- name: A narrow terminal
+- name: Write an audit as JSON
   gpu_ready.nodes.gpu_report:
-    width: 120
-    parts: {row: {node1: {gpus: 2x Tesla P40}}}
+    kind: audit
+    parts: {audit: {node1: "{{ gpu_audit_result.audit }}"}}
+    format: json
+    path: audit.json
 """
 
 RETURN = r"""
@@ -86,11 +102,6 @@ bad:
   returned: always
   type: dict
   sample: {"node1": "Install: disk full"}
-next:
-  description: The command that comes next, if a host is not in a good state.
-  returned: always
-  type: str
-  sample: "Repair: ansible-playbook site.yml -i gpu_hosts --limit node1"
 paths:
   description: The files of this run.
   returned: always
@@ -104,7 +115,11 @@ from ..module_utils.gpu_ready.base.action_plugins import run_without_plugin
 
 ANSWER = ReportAnswer
 ARGUMENT_SPEC = {
-    "kind": {"type": "str", "choices": ["site", "audit", "upgrade", "rollback", "uninstall"], "default": "site"},
+    "kind": {
+        "type": "str",
+        "choices": ["site", "audit", "upgrade", "rollback", "undrain", "uninstall"],
+        "default": "site",
+    },
     "parts": {"type": "dict", "default": {}},
     "directory": {"type": "path", "default": ""},
     "formats": {
@@ -115,6 +130,9 @@ ARGUMENT_SPEC = {
     },
     "keep": {"type": "int", "default": 0},
     "width": {"type": "int", "default": 0},
+    "record": {"type": "path", "default": ""},
+    "format": {"type": "str", "choices": ["table", "diff", "json", "csv"], "default": "table"},
+    "path": {"type": "path", "default": ""},
 }
 
 

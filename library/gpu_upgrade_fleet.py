@@ -89,7 +89,7 @@ budget:
   sample: 2
 record:
   description: The file with the record of this rollout; empty under C(--check), or if there is nothing to do.
-  returned: for V(plan)
+  returned: for V(plan) and V(report)
   type: str
   sample: /srv/inventory/.gpu-ready/rollout-1767225600.jsonl
 canaries:
@@ -140,14 +140,6 @@ bad:
   returned: for V(report)
   type: list
   elements: str
-began:
-  description: When the turn of each host began, in seconds since 1970.
-  returned: for V(report)
-  type: dict
-ended:
-  description: When it ended.
-  returned: for V(report)
-  type: dict
 """
 
 from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer

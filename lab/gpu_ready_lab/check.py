@@ -36,9 +36,9 @@ def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
         return []
     if entry is None:
         return [f"expected {host.expect['result']}, and the report does not contain the host"]
-    row: Mapping[str, Any] = entry.get("row") or {}
+    row: Mapping[str, Any] = entry.get("cells") or {}
     got: dict[str, Any] = {
-        "result": entry.get("result"),
+        "result": entry.get("state"),
         "gpus": row.get("gpus"),
         "driver_branch": branch(row.get("driver_loaded")),
         "flavour": row.get("driver_flavour"),
@@ -52,7 +52,7 @@ def differences(host: Host, entry: Mapping[str, Any] | None) -> list[str]:
         if key in got and got[key] != expected:
             lines.append(f"{key}: expected {expected!r}, found {got[key]!r}")
     if lines and entry.get("why"):
-        lines.append(f"the report says: {entry['why']}")
+        lines.append(f"the report says: {entry['why']['message']}")
     return lines
 
 

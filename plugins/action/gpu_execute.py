@@ -73,6 +73,8 @@ class HostCaller:
         self.variables = variables
         self.check = bool(action._task.check_mode)
         self.step = ""
+        self.began: list[tuple[str, float]] = []
+        """The steps of a plan, each with the time at which it began."""
         self.changed_steps: list[str] = []
         self.warnings: list[str] = []
         self.diffs: list[Any] = []
@@ -109,6 +111,11 @@ class HostCaller:
         """Return seconds of a clock that is never set back."""
         return time.monotonic()
 
+    def seconds(self) -> dict[str, int]:
+        """Return how long each step took, for the report."""
+        ends = [*(began for _, began in self.began[1:]), self.now()]
+        return {step: round(end - began) for (step, began), end in zip(self.began, ends, strict=True)}
+
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
@@ -134,6 +141,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
         def begin(step: str) -> None:
             """Let Ansible's own process know which step begins: the screen shows it, and a log has it."""
             modules.step = step
+            modules.began.append((step, modules.now()))
             # The method of the class: what the callback plugin makes of it is for Ansible's own process.
             text = event_text(str(variables["inventory_hostname"]), STEP, EXECUTE, step)
             Display.display(self._display, text, log_only=True)
@@ -147,6 +155,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             result |= {"reboot_required": waits_for_reboot(planned, part)}
         except StepFailed as error:
             result = error.result
+        result |= {"seconds": modules.seconds()} if modules.began else {}
         result |= {"changed": bool(modules.changed_steps), "changed_steps": modules.changed_steps}
         result |= {"warnings": modules.warnings} if modules.warnings else {}
         return result | ({"diff": modules.diffs} if modules.diffs else {})

@@ -7,9 +7,6 @@ It reads the variables of all hosts itself, in a task that runs once. It keeps t
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +21,7 @@ from ..module_utils.gpu_ready.answers.controller import UpgradeFleetAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_upgrade_fleet as module
 from ..plugin_utils import terminal
-from ..plugin_utils.control_node import ControlNodeAction, plain, version
+from ..plugin_utils.control_node import ControlNodeAction, operator, plain, version
 from ..plugin_utils.gpu_ready.report import layout
 from ..plugin_utils.gpu_ready.rollout import estimate, fold, record, results, rollout, tables
 from ..plugin_utils.gpu_ready.rollout.model import HostUpgrade, Rollout, RolloutRequest
@@ -43,15 +40,6 @@ REFUSED = (
     "%d of %s cannot be upgraded, see the table (%s). Nothing was changed on any host. Repair them, or set "
     "gpu_upgrade_leave_out to true to continue without them."
 )
-
-
-def operator() -> str:
-    """Return who runs ansible-playbook, as user@host; the number of a user without a name."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
 
 
 class ActionModule(ControlNodeAction):
@@ -202,8 +190,7 @@ class ActionModule(ControlNodeAction):
             kind=self.direction,
             outcomes=found.outcomes_json(),
             bad=results.failed_hosts(found.results, good, excluded),
-            began=dict(found.began),
-            ended=dict(found.ended),
+            record=str(found.fleet.get("record") or ""),
         )
 
     def require_desired_state(self) -> UpgradeFleetAnswer:

@@ -287,7 +287,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
                 from ..plugin_utils.interrupted_run import InterruptedRun  # noqa: PLC0415  see there
 
                 hosts = sorted(self.progress.everyone, key=natural_order)
-                run = InterruptedRun(KINDS[self.playbook], self.hostvars, hosts, self.check)
+                age = int(time.monotonic() - self.began)
+                run = InterruptedRun(KINDS[self.playbook], self.hostvars, hosts, self.check, age)
                 earlier, targets = run.earlier(), run.targets()
                 steps = run.next_steps(sorted(self.progress.changing))
         except Exception as error:  # nothing may hide the states of the hosts

@@ -7,8 +7,11 @@ The file of the module in library/ has the documentation, the options and the re
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
 import re
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,15 @@ def version() -> str:
         return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])
     found = re.search(r"(?m)^version: *(\S+)", (ROOT / "galaxy.yml").read_text(encoding="utf-8"))
     return found[1] if found else ""
+
+
+def operator() -> str:
+    """Return who runs ansible-playbook, as user@host; the number of a user without a name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
 
 
 def is_own(playbook: str) -> bool:

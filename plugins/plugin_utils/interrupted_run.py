@@ -7,7 +7,6 @@ Imported when that happens: no other run needs it in Ansible's own process.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,32 +14,37 @@ from typing import Any
 from ansible import context
 
 from .control_node import is_own
-from .fleet_report import model
 from .fleet_report.commands import sibling_command
 from .gpu_ready.report import layout
 from .gpu_ready.rollout import fold, record
 from .gpu_ready.rollout.model import HostUpgrade
 from .gpu_ready.rollout.tables import LONGEST_ANSWER
+from .gpu_ready.turn import table
 from .progress.interrupted import NextSteps
 from .progress.words import doing_text
 from .rollout_outcomes import FLEET, collect_outcomes, read_upgrade
-from .run_report import inventories, write_report
+from .run_report import Destination, inventories, write_interrupted
 from .variables.rollout import first_with, read_hosts
 from .variables.settings import rules
 
 EARLIER = "begun by an earlier run"
 PHASES = {"draining": "drain", "switching": "switch", "verified": "return", "going_back": "rollback drain"}
-"""The phases of a turn by those of the host's journal, which the record of a rollout has."""
+PHASES |= {phase: phase for phase in table.RECORDED}
+"""The phases of a turn by those that the record of a rollout has: of the host's journal, and of its own."""
 REPORT = ("gpu_report_directory", "gpu_report_formats", "gpu_report_keep")
+"""What a Destination of reports consists of."""
 PARTS = {"row": "row", "gpu_host": "plan.gpu_host", "steps": "plan.steps", "refusals": "plan.refusals",
          "warnings": "plan.warnings"}  # fmt: skip
 """The parts of a report of site.yml by where gpu_plan_result has them."""
 
 
 class InterruptedRun:
-    """What hosts have registered. ``hostvars``: as Ansible has them; ``kind``: of the report."""
+    """What hosts have registered. ``hostvars``: as Ansible has them; ``kind``: of the report; ``age``: in seconds."""
 
-    def __init__(self, kind: str, hostvars: Mapping[str, Mapping[str, Any]], hosts: list[str], check: bool) -> None:
+    def __init__(
+        self, kind: str, hostvars: Mapping[str, Mapping[str, Any]], hosts: list[str], check: bool, age: int = 0
+    ) -> None:
+        self.age = age
         self.kind, self.hostvars, self.hosts, self.check = kind, hostvars, hosts, check
         self.fleet = first_with(hostvars, hosts, FLEET) if self.is_rollout else {}
 
@@ -97,12 +101,11 @@ class InterruptedRun:
         return f"{command}, which lists what gpu-ready added there"
 
     def write(self) -> str:
-        """Write the report so far; return the path of its page, "" without one. Raises OSError, GpuReadyError."""
-        given = {name.removeprefix("gpu_report_"): self.setting(name) for name in REPORT}
-        if self.check or not given["directory"]:
+        """Write the report so far; return the path of its page, "" without one. Raises GpuReadyError."""
+        if self.check:
             return ""
-        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        paths = write_report(model.read(self.kind, self.parts(), moment, self.check), given)
+        to = Destination(*(self.setting(name) for name in REPORT))
+        paths = write_interrupted(self.kind, self.parts(), to, str(self.fleet.get("record") or ""), self.age)
         return next((path for path in paths if path.endswith(".html")), "")
 
     def setting(self, name: str) -> Any:
@@ -114,7 +117,7 @@ class InterruptedRun:
         """Return the parts of the report."""
         if self.is_rollout:
             ended = collect_outcomes(self.hostvars, self.hosts, set(self.hosts), interrupted=True)
-            return {"outcome": ended.outcomes_json(), "began": ended.began, "ended": ended.ended}
+            return {"outcome": ended.outcomes_json()}
         found: dict[str, Any] = {name: {} for name in (*PARTS, "verify", "failure")}
         names = ("gpu_plan_result", "gpu_verify_result", "gpu_ready_failure")
         for host, known in read_hosts(self.hostvars, self.hosts, names).items():

@@ -16,7 +16,7 @@ from .variables.rollout import first_with, read_hosts
 # What the plays of the hosts register:
 PLAN = "gpu_upgrade_plan"  # upgrade, failure
 PREPARED = "gpu_upgrade_prepared"  # result
-TURN = "gpu_drain_turn"  # result, began, ended
+TURN = "gpu_drain_turn"  # result
 # What the tasks of this plugin register:
 FLEET = "gpu_upgrade_fleet"
 LINEUP = "gpu_upgrade_lineup"
@@ -37,15 +37,10 @@ def read_upgrade(variables: Mapping[str, Any]) -> HostUpgrade:
 
 
 class Outcomes(NamedTuple):
-    """How a rollout ended for each host. ``began`` and ``ended``: its turn, in seconds since 1970.
-
-    ``fault``: why the record could not be read.
-    """
+    """How a rollout ended for each host. ``fault``: why the record could not be read."""
 
     fleet: Mapping[str, Any]
     results: Mapping[str, HostResult]
-    began: Mapping[str, int]
-    ended: Mapping[str, int]
     fault: str = ""
 
     def outcomes_json(self) -> dict[str, object]:
@@ -60,12 +55,11 @@ def collect_outcomes(
     fleet = first_with(hostvars, hosts, FLEET)
     lineup = first_with(hostvars, fleet.get("due", []), LINEUP)
     by_host = read_hosts(hostvars, hosts, (PLAN, PREPARED, TURN))
-    turns = {name: mapping(by_host[name].get(TURN)) for name in hosts}
     ended = {
         name: mapping(fleet.get("results")).get(name)
         or mapping(mapping(by_host[name].get(PREPARED)).get("result"))
         or mapping(lineup.get("results")).get(name)
-        or mapping(turns[name].get("result"))
+        or mapping(mapping(by_host[name].get(TURN)).get("result"))
         for name in hosts
     }
     lost = [name for name in hosts if name not in reachable]
@@ -75,9 +69,5 @@ def collect_outcomes(
     except GpuReadyError as error:  # hours of work are reported all the same
         fault = str(error)
     upgrades = {name: read_upgrade(by_host[name]) for name in hosts}
-    times = {
-        part: {name: turn[part] for name, turn in turns.items() if type(turn.get(part)) is int}
-        for part in ("began", "ended")
-    }
     outcomes = results.host_results(hosts, ended, began, upgrades, lost, interrupted)
-    return Outcomes(fleet, outcomes, times["began"], times["ended"], fault)
+    return Outcomes(fleet, outcomes, fault)

@@ -265,7 +265,7 @@ def raw_texts(ran: Ran) -> list[str]:
             found.append(f"{name} has markup: {text[text.index('<script>MARK') :][:200]!a}")
     found += [f"nodes.yml has a label of no GPU: {one!a}" for node in labels(ran).values() for one in foreign(node)]
     text = ran.reports.get("audit", "")
-    if text.startswith("host,"):
+    if text.startswith("time,"):
         for row in csv.reader(text.splitlines(keepends=True)):
             found += [
                 f"the CSV has a formula: {cell[:2000]!a}" for cell in row if FORMULA.search(cell) and "MARK" in cell
@@ -326,8 +326,10 @@ def reported(ran: Ran, name: str) -> list[str]:
     latest = json.loads(ran.reports.get("latest.json", "{}"))
     audit = ran.reports.get("audit", "")
     found = [latest, json.loads(audit) if audit.startswith("{") else {}]
-    lines = [line for line in audit.splitlines() if line.startswith(f"{name},")]
+    # Without the time and the inventory, in which each run has a directory of its own.
+    lines = [line.split(",", 2)[2] for line in audit.splitlines() if re.match(rf"[^,]*,[^,]*,{name},", line)]
     shown = [json.dumps(one["hosts"][name], sort_keys=True) for one in found if one.get("hosts")]
+    shown = [re.sub(r'"(since|seconds)": ("[^"]*"|\w+)', "", one) for one in shown]
     return shown + lines + [f"{name}: {label}" for label in labels(ran).get(name, {}).items()]
 
 

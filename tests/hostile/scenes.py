@@ -188,7 +188,7 @@ UPGRADING = (
 )  # fmt: skip
 
 
-READY = '"result": "ready"'
+READY = '"state": "ready"'
 VERIFIED: dict[str, tuple[str, ...]] = {"": ("gpu_verify.verify",)}
 SITE_STEPS = {
     **VERIFIED,

@@ -178,7 +178,7 @@ def test_second_run_uses_no_network(second: Any) -> None:
 
 def test_container_sees_the_gpus_of_the_host_one_by_one(demo: Fleet, first: Run, report: Any) -> None:
     for host in READY:
-        verify = report["hosts"][host]["verify"]
+        verify = report["hosts"][host]["seen"]
         count = sum(gpu.get("count", 1) for gpu in FLEET["hosts"][host]["gpus"])
         assert len(verify["container"]["gpus"]) == count
         assert verify["container"]["gpus"] == verify["nvml"]["gpus"]
@@ -223,7 +223,7 @@ def test_a_stopped_fabric_manager_is_started_again(demo: Fleet, repaired: Run) -
 
 
 def test_pynvml_and_nvidia_smi_see_the_same(demo: Fleet, report: Any, repaired: Run) -> None:
-    before = report["hosts"][NVSWITCHES]["verify"]["nvml"]
-    seen = json.loads((demo.reports / "latest.json").read_text())["hosts"][NVSWITCHES]["verify"]["nvml"]
+    before = report["hosts"][NVSWITCHES]["seen"]["nvml"]
+    seen = json.loads((demo.reports / "latest.json").read_text())["hosts"][NVSWITCHES]["seen"]["nvml"]
     assert (before["how"], seen["how"]) == ("nvidia-smi", "pynvml")
     assert seen["gpus"] == before["gpus"]

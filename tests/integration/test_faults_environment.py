@@ -84,7 +84,8 @@ def test_the_first_line_names_the_planted_cause_and_then_what_to_do(
         faults.heal(running, fault)
     grid.check_packages([host], begun)
     newest = sorted(grid.reports.glob("20*.json"))[-1]
-    message = " ".join(json.loads(newest.read_text())["hosts"][host]["why"].split())
+    why = json.loads(newest.read_text())["hosts"][host]["why"]
+    message = " ".join(f"{why['message']} Remedy: {why['remedy']}".split())
     print(f"| {host} | {' '.join([fault, *arguments])} | {message} |")
     assert run.rc != 0
     assert not RAW.search(message)

@@ -240,7 +240,7 @@ def test_drift_an_unreachable_host_and_gpu_users_are_distinguished(provisioned: 
         assert {"holds", "next_boot"} <= set(drift)
         assert "6.99.0-1-amd64" in drift["next_boot"]
         (holder,) = [holder for holder in hosts[HOST]["holders"] if not holder["service"]]
-        assert "/usr/lib/gpu-ready-lab/hold" in holder["command"] and holder["container"] is None
+        assert "/usr/lib/gpu-ready-lab/hold" in holder["command"] and not holder["container"]
         assert hosts["asleep"]["state"] == "unreachable" and hosts["plain"]["state"] == "no_gpu"
         assert "drift in" in run.failures(HOST) and run.failures("asleep").startswith("unreachable: ")
         assert run.calls[HOST] == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import model
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import read
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.gpu_ready.rollout import fold
 
 ROOT = Path(__file__).resolve().parents[2]
 TIME = "2026-11-21T02:12:00Z"
@@ -38,6 +39,16 @@ def columns(hosts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def report_of(kind: str, hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> Any:
+    """A report of hosts, first by host, then by part; one without any part was not reached."""
+    return read.read(kind, columns({name: {"steps": None, **parts} for name, parts in hosts.items()}), TIME, check_mode)
+
+
+def hosts_of(report: Any) -> dict[str, Any]:
+    """Its hosts by name."""
+    return {host.name: host for host in report.hosts}
+
+
 def site(number: int = 12) -> Any:
     """A run of site.yml in which hosts end in every way; of more than five, the others are ready."""
     refusal = {
@@ -49,11 +60,11 @@ def site(number: int = 12) -> Any:
         "asleep": {"row": {}, "failure": {"step": "unreachable", "message": "the host cannot be reached: no route to host. Check that it is up."}},
         "broken": {
             "row": ROW | {"verified": None}, "steps": STEPS,
-            "failure": {"step": "activate | Load the module", "message": "the module nvidia cannot be loaded: Key was rejected by service. Remedy: enrol the key of DKMS."},
+            "failure": {"step": "nvidia_driver.activate", "message": "the module nvidia cannot be loaded: Key was rejected by service. Remedy: enrol the key of DKMS."},
         },
         "seven": {
             "row": ROW | {"verified": None}, "steps": STEPS, "verify": {"verify": {"ok": False, "checks": CHECKS}},
-            "failure": {"step": "run | Verify", "message": "container_gpus: 7 GPUs in place of 8. Remedy: see the check."},
+            "failure": {"step": "gpu_verify.run", "message": "container_gpus: 7 GPUs in place of 8. Remedy: see the check."},
         },
         "plain": {"row": dict.fromkeys(ROW) | {"distribution": "Debian 13", "why": "no NVIDIA GPU: left alone"}, "gpu_host": False, "steps": []},
     }  # fmt: skip
@@ -63,7 +74,7 @@ def site(number: int = 12) -> Any:
         else {"row": ROW, "steps": STEPS, "verify": {"verify": {"ok": True, "checks": CHECKS[:1]}}, "warnings": [{"message": "a new kernel waits for a reboot", "remedy": "Reboot."}]}
         for n in range(1, max(number - len(bad), 0) + 1)
     }  # fmt: skip
-    return model.read("site", columns(dict(list((bad | good).items())[:number])), TIME, False)
+    return read.read("site", columns(dict(list((bad | good).items())[:number])), TIME, False)
 
 
 def audit() -> Any:
@@ -89,34 +100,67 @@ def audit() -> Any:
         "up-c": answer("drift", "580.82.07"),
         "up-d": {"unreachable": "no route to host"},
     }
-    return model.read("audit", columns(hosts), TIME, False)
+    return read.read("audit", columns(hosts), TIME, False)
 
 
 def upgrade(number: int = 24) -> Any:
-    """A rollout in batches; one host was rolled back, one was lost, the last ones were not reached."""
-    hosts: dict[str, dict[str, Any]] = {}
+    """A rollout in two runs; one host was rolled back, one was lost, the last ones were not reached."""
+    outcomes: dict[str, dict[str, Any]] = {}
+    members: dict[str, fold.RecordedHost] = {}
     begin = 1763690000
     for n in range(number):
+        name = f"gpu-node-{n + 1:04}"
         state = "rolled_back" if n == 5 else "failed" if n == 9 else "not_reached" if n > number - 4 else "upgraded"
         reason = {
             "upgraded": "active and verified",
             "rolled_back": "Verify: container_gpus failed. Remedy: see the log. -- Rolled back to 580.95.05.",
             "failed": "the host became unreachable",
-            "not_reached": "the rollout stopped before",
+            "not_reached": "the rollout did not reach this host",
         }[state]
         began = begin + (0 if n == 0 else 150 + (n - 1) // 4 * 140 + (n - 1) % 4 * 9)
-        hosts[f"gpu-node-{n + 1:04}"] = {
+        run = 1 if n < 9 else 2
+        began += 0 if run == 1 else 400
+        ended = None if state == "failed" else began + 110 + n % 3 * 12
+        phases: tuple[tuple[str, int], ...] = (
+            ("draining", began + 2),
+            ("switching", began + 20),
+            ("verify", began + 80),
+            ("verified", began + 100),
+        )
+        phases += (
+            (("going_back", began + 101), ("back", began + 109)) if state == "rolled_back" else (("done", began + 104),)
+        )
+        earlier = () if n != 10 else (fold.RecordedTurn(1, "", begin + 440, None, (("draining", begin + 445),)),)
+        outcomes[name] = {
             "outcome": {"state": state, "from": "580.95.05", "to": "595.91.07", "way": "reload", "seconds_unavailable": 61 + n if state != "failed" else None, "reason": reason},
-            "began": None if state == "not_reached" else began,
-            "ended": None if state in ("failed", "not_reached") else began + 110 + n % 3 * 12,
         }  # fmt: skip
-    return model.read("upgrade", columns(hosts), TIME, False)
+        members[name] = (
+            fold.RecordedHost("595.91.07")
+            if state == "not_reached"
+            else fold.RecordedHost(
+                "595.91.07", state, "", began, ended, phases[: 2 if ended is None else 9], run, True, earlier
+            )
+        )
+    runs = [
+        fold.RecordedRun(begin - 60, "alice@control", dict.fromkeys(members, "595.91.07"), list(members), [], 2, ""),
+        fold.RecordedRun(begin + 800, "bob@control", dict.fromkeys(members, "595.91.07"), list(members)[9:], [], 2, ""),
+    ]
+    found = read.read("upgrade", columns(outcomes), TIME, False)
+    return read.with_rollout(found, fold.RolloutRecord(begin - 60, "upgrade", 0, "0.1.0", members, runs))
+
+
+def undrain() -> Any:
+    hosts: dict[str, dict[str, Any]] = {
+        "gpu1": {"turn": {"state": {"phase": "undrained"}}},
+        "gpu2": {"turn": {"failed": True, "msg": "the driver cannot be verified. Remedy: run site.yml for this host"}},
+    }
+    return read.read("undrain", columns(hosts), TIME, False)
 
 
 def uninstall() -> Any:
     removal = {"actions": ["delete /etc/profile.d/cuda.sh", "purge nvidia-open"], "kept": ["/etc/docker/daemon.json: somebody changed it"], "stops": [], "reboot_required": True}  # fmt: skip
     hosts = {"gpu1": {"removal": removal}, "gpu2": {"removal": {"failed": True, "msg": "not permitted"}}}
-    return model.read("uninstall", columns(hosts), TIME, False)
+    return read.read("uninstall", columns(hosts), TIME, False)
 
 
-FLEETS = {"site": site, "audit": audit, "upgrade": upgrade, "uninstall": uninstall}
+FLEETS = {"site": site, "audit": audit, "upgrade": upgrade, "undrain": undrain, "uninstall": uninstall}

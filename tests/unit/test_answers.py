@@ -33,8 +33,7 @@ SELECTING = (
 COPYING = ("copy", "template", "unarchive", "assemble")
 READING = re.compile(r"\b(?:lookup|query|q)\(|\bfileglob\b|\brealpath\b|\bis (?:not )?(?:file|directory|exists|link)\b")
 AS_DATA = {
-    "gpu_report": "the table and the files of the report: text, with every control character removed and all markup escaped",
-    "gpu_audit_report": "the same; the path is the operator's",
+    "gpu_report": "the table and the files of the report: text, with every control character removed and all markup escaped; the paths are the operator's",
     "gpu_upgrade_fleet": "versions and states by host, from which it decides who takes part; the hosts are the inventory's",
     "gpu_python": "what a shell printed; it becomes the path of a Python on that same host",
 }

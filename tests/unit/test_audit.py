@@ -10,13 +10,14 @@ import pytest
 
 from plugins.module_utils.gpu_ready.facts.model import Facts, GpuProcess
 from plugins.module_utils.gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
+from plugins.plugin_utils.fleet_report import audit_table as audit_report
+from plugins.plugin_utils.fleet_report import model
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import answer as decide
 from plugins.plugin_utils.gpu_ready.plan import audit, compose
-from plugins.plugin_utils.gpu_ready.report import audit_table as audit_report
-from plugins.plugin_utils.gpu_ready.report import run as report
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import goldens
+from tests.unit.fleet_reports import hosts_of, report_of
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out, having
 
 SETTINGS = variables.parse_settings({}).settings
@@ -146,7 +147,7 @@ def test_a_host_that_lost_all_its_gpus_differs_from_a_host_without_gpu() -> None
     answer = audited(lost)
     assert (answer["state"], drifting(answer)) == ("drift", ["gpus"])
     assert answer["why"] == ["gpus: " + check(answer, "gpus")["why"]] and "saw 2" in answer["why"][0]
-    made = audit_report.build({"a": {"audit": answer}}, "2026-01-01T00:00:00Z")
+    made = report_of("audit", {"a": {"audit": answer}})
     assert "!none" in audit_report.table(made, 150) and "drift in gpus" in audit_report.bad(made)["a"]
     given = [gpu._replace(driver="vfio-pci") for gpu in host.base.gpus]
     assert audited(having(host, base={"gpus": given}))["state"] == "no_gpu"
@@ -164,12 +165,12 @@ def test_running_work_is_no_drift() -> None:
 # ----------------------------------------------------------------------------------------------------------- report
 
 
-def made() -> audit_report.Audit:
+def made() -> Any:
     drifted = ready(T4)
     drifted = having(drifted, driver={"loaded": {"version": "580.1.1"}})
     holder = GpuProcess(4711, "python3", "trainer", "python3 train.py")
     daemon = GpuProcess(12, "nvidia-persiste", None, "nvidia-persistenced", service=True)
-    parts: dict[str, dict[str, object]] = {
+    parts: dict[str, dict[str, Any]] = {
         "good": {"audit": audited(having(ready(T4), work={"processes": [holder, daemon]}))},
         "drifted": {"audit": audited(drifted)},
         "cpu": {"audit": audited(bare())},
@@ -178,12 +179,12 @@ def made() -> audit_report.Audit:
         "old": {"failure": "/bin/sh: 1: /usr/bin/python3: not found"},
         "late": {},
     }
-    return audit_report.build(parts, "2026-11-21T02:12:00Z")
+    return report_of("audit", parts)
 
 
 def test_every_state_is_counted_and_only_good_ones_are_no_reason_to_fail() -> None:
     report = made()
-    states = {name: one.state for name, one in report.hosts.items()}
+    states = {host.name: host.state for host in report.hosts}
     assert states == {
         "good": "ok", "cpu": "no_gpu", "drifted": "drift", "mixed": "refused", "asleep": "unreachable",
         "old": "failed", "late": "not_reached",
@@ -219,8 +220,8 @@ def test_the_differences_are_found_and_desired() -> None:
 def test_cells_of_one_host_do_not_cut_those_of_others(length: int) -> None:
     wide = dict.fromkeys((key for key, _, _ in audit_report.COLUMNS), "x" * length)
     hosts: dict[str, Any] = {"n1": {"audit": audited(ready(T4))}, "n2": {"audit": {"state": "ok", "row": wide}}}
-    text = audit_report.text(audit_report.build(hosts, "now"), "table", 150)
-    alone = audit_report.text(audit_report.build({"n1": hosts["n1"]}, "now"), "table", 150)
+    text = audit_report.text(report_of("audit", hosts), "table", 150)
+    alone = audit_report.text(report_of("audit", {"n1": hosts["n1"]}), "table", 150)
     assert max(len(line) for line in text.splitlines()) <= 150
     versions = [word for word in alone.split() if word.count(".") == 2]
     (shown,) = [line.split() for line in text.splitlines() if line.startswith("n1 ")]
@@ -234,9 +235,9 @@ def test_a_table_with_differences_has_both() -> None:
 
 def test_json_and_csv_hold_every_host() -> None:
     report = made()
-    assert json.loads(audit_report.text(report, "json", 150)) == json.loads(json.dumps(audit_report.to_json(report)))
+    assert json.loads(audit_report.text(report, "json", 150)) == json.loads(model.as_json(report))
     rows = list(csv.DictReader(io.StringIO(audit_report.text(report, "csv", 150))))
-    assert {row["host"] for row in rows} == set(report.hosts)
+    assert {row["host"] for row in rows} == set(hosts_of(report))
     (loaded,) = [row for row in rows if row["host"] == "drifted" and row["check"] == "loaded"]
     assert (loaded["ok"], loaded["found"].split()[0]) == ("no", "580.1.1")
     held, _ = [row for row in rows if row["check"] == "holder"]
@@ -254,22 +255,22 @@ def test_json_and_csv_hold_every_host() -> None:
     ],
 )
 def test_an_answer_of_another_form_fails_that_host_only(answer: Any) -> None:
-    built = audit_report.build({"a": {"audit": {"state": "ok"}}, "odd": {"audit": answer}}, "now")
-    assert (built.hosts["a"].state, built.hosts["odd"].state) == ("ok", "failed")
+    built = report_of("audit", {"a": {"audit": {"state": "ok"}}, "odd": {"audit": answer}})
+    assert [host.state for host in built.hosts] == ["ok", "failed"]
     assert "another form" in audit_report.text(built, "table", 150)
 
 
 def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
-    parts: dict[str, dict[str, object]] = {
-        "unreachable": {"n1": "Task failed: Data could not be sent"},
-        "failure": {"n2": "no look"},
-        "audit": {"n3": {}},
+    parts: dict[str, dict[str, Any]] = {
+        "n0": {"audit": {"state": "ok"}},
+        "n1": {"unreachable": "Task failed: Data could not be sent"},
+        "n2": {"failure": "no look"},
+        "n3": {"audit": {}},
     }
-    built = audit_report.build(report.entries(parts), "now")
-    assert built.hosts["n1"].why == ["Data could not be sent"]
-    hosts: Any = audit_report.to_json(built)["hosts"]
-    keys = {"state", "why", "checks", "holders", "steps", "warnings", "summary", "row"}
-    assert [set(one) for one in hosts.values()] == [keys, keys, keys]
+    built = report_of("audit", parts)
+    assert built.hosts[1].why.message == "Data could not be sent"
+    hosts: Any = model.to_json(built)["hosts"]
+    assert {frozenset(one) for one in hosts.values()} == {frozenset(hosts["n0"])}
 
 
 def in_an_upgrade(phase: str) -> Facts:

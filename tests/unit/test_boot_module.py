@@ -6,11 +6,12 @@ import pytest
 
 from plugins.module_utils.gpu_ready.facts.model import BlockedModule, Facts
 from plugins.module_utils.gpu_ready.system.modprobe_files import COMMAND_LINE, ModprobeLine
+from plugins.plugin_utils.fleet_report import audit_table
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.plan import audit, compose, verification
-from plugins.plugin_utils.gpu_ready.report import audit_table
 from plugins.plugin_utils.gpu_ready.settings import variables
 from plugins.plugin_utils.gpu_ready.verdict import judge
+from tests.unit.fleet_reports import report_of
 from tests.unit.hosts import T4, bare, carried_out
 from tests.unit.test_facts import KERNEL, function, p40
 from tests.unit.test_modprobe import DEP, NVIDIA_CURRENT
@@ -206,7 +207,7 @@ def test_the_audit_reports_it_and_such_a_host_is_not_called_verified() -> None:
         assert bool(compose.report_row(host, decided).verified) is ok
         assert (verification.reason_to_verify(host, decided.digest) is None) is ok
     assert CONF in found["next_boot"]["why"]
-    shown = audit_table.build({"a": {"audit": answer}}, "2026-01-01T00:00:00Z")
+    shown = report_of("audit", {"a": {"audit": answer}})
     assert "!no " in audit_table.table(shown, 150) and "no module" not in audit_table.table(shown, 150)
 
 

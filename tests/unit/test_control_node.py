@@ -86,14 +86,14 @@ PLAY = """\
     - ansible.builtin.set_fact: {gpu_upgrade_plan: {failure: no route}}
     - gpu_ready.nodes.gpu_upgrade_fleet: {do: plan}
       register: rollout
-    - gpu_ready.nodes.gpu_audit_report: {parts: {audit: {}}}
+    - gpu_ready.nodes.gpu_report: {kind: audit, parts: {audit: {}}}
       register: audited
     - debug: {msg: "{{ python.interpreter }} {{ rollout.refused.gpu1 }} {{ audited.counts | length }}"}
     - block:
         - gpu_ready.nodes.gpu_python: {printed: "system\\nPRETTY_NAME=\\e[2J"}
       rescue:
         - debug: {msg: "{{ ansible_failed_result.msg }}"}
-    - gpu_ready.nodes.gpu_audit_report: {parts: {}, format: pdf}
+    - gpu_ready.nodes.gpu_report: {kind: audit, format: pdf}
 """
 
 
@@ -108,7 +108,7 @@ def test_what_is_computed_on_the_control_node_asks_no_host(tmp_path: Path) -> No
     assert done.returncode == 2
 
 
-@pytest.mark.parametrize("name", ["gpu_audit_report", "gpu_python", "gpu_report", "gpu_upgrade_fleet"])
+@pytest.mark.parametrize("name", ["gpu_python", "gpu_report", "gpu_upgrade_fleet"])
 def test_a_module_without_its_action_plugin_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Module:
         params: dict[str, Any] = {}

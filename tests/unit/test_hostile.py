@@ -26,7 +26,6 @@ SAMPLE: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 NOT_ATTACKED = {
-    "gpu_audit_report": "runs on the control node",
     "gpu_drain_kubernetes": "runs on the control node or on the host with kubectl, which the operator names",
     "gpu_kubernetes_objects": "runs on the control node",
     "gpu_kubernetes_operator": "runs on the control node",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,11 @@ def test_the_report_of_a_provisioning_has_what_its_hosts_registered(tmp_path: Pa
     assert parts["failure"] == {"n1": {}, "n2": {"step": "a.b", "message": "red"}, "n3": {}}
     page = found.write()
     assert Path(page).parent == tmp_path and "red" in Path(page).read_text()
+    written = json.loads((tmp_path / "latest.json").read_text())
+    assert written["interrupted"] and {name: one["state"] for name, one in written["hosts"].items()} == {
+        "n1": "ready", "n2": "failed", "n3": "not_reached",
+    }  # fmt: skip
+    assert "Interrupted" in Path(page).read_text() and "interrupted" in (tmp_path / "index.html").read_text()
     assert runs.InterruptedRun("site", known, ["n1"], True).write() == ""
     known["n1"]["gpu_report_directory"] = str(tmp_path / "latest.html/no")
     assert found.undo([]) == ""

@@ -48,8 +48,8 @@ FLEET = fleet.parse(
     " c: {distribution: debian12}}}"
 )
 GOOD = {
-    "a": {"result": "ready", "row": {"driver_loaded": "580.178.04", "cuda": "12.8, 13.0"}},
-    "b": {"result": "refused", "refusals": [{"code": "no_driver_for_mixed_gpus"}]},
+    "a": {"state": "ready", "cells": {"driver_loaded": "580.178.04", "cuda": "12.8, 13.0"}},
+    "b": {"state": "refused", "refusals": [{"code": "no_driver_for_mixed_gpus"}]},
 }
 
 
@@ -65,7 +65,13 @@ def test_a_report_as_expected(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_differences_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bad = {"a": {"result": "failed", "why": "disk full", "row": {"driver_loaded": "595.91.07", "cuda": "12.8"}}}
+    bad = {
+        "a": {
+            "state": "failed",
+            "why": {"message": "disk full"},
+            "cells": {"driver_loaded": "595.91.07", "cuda": "12.8"},
+        }
+    }
     assert check.main(FLEET, report(tmp_path, bad)) == 1
     out = capsys.readouterr().out
     for words in (

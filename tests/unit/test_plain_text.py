@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base.plain_text import CONTROLS, plain_text
+from plugins.plugin_utils.fleet_report import audit_table, commands, model
+from plugins.plugin_utils.fleet_report import run as report
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
-from plugins.plugin_utils.gpu_ready.report import audit_table
-from plugins.plugin_utils.gpu_ready.report import run as report
+from tests.unit.fleet_reports import report_of
 from tests.unit.test_progress import in_pipe, on_terminal
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;ZWNobyBoaQ==\x07\x9b31m\rfine\u202eevil\u2028line\x7f\u2066\ud800"
@@ -69,27 +70,27 @@ def audit(**values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", ["table", "diff", "json", "csv"])
 def test_an_audit_shows_no_control_characters(form: str) -> None:
-    hosts: dict[str, dict[str, object]] = {
+    hosts: dict[str, dict[str, Any]] = {
         "n1": {"audit": audit()},
         "n2": {"unreachable": HOSTILE},
         "n3": {"failure": HOSTILE},
         "n4": {"audit": audit(state=HOSTILE, checks=[{"name": HOSTILE, "found": "x", "ok": False}])},
         "n5": {"audit": HOSTILE},
     }
-    made = audit_table.build(hosts, "now")
+    made = report_of("audit", hosts)
     text = audit_table.text(made, form, 150, differences=True)
     assert "n5" in text and controls(text) == []
-    assert [controls(message) for message in audit_table.bad(made).values()] == [[]] * 5
+    assert [controls(message) for message in commands.bad_hosts(made).values()] == [[]] * 5
 
 
 def test_a_host_adds_no_lines_of_another_host_to_a_diff() -> None:
     check = {"name": "loaded", "found": "x\n--- n2: found\n-x", "desired": "y\n+++ n2", "ok": False, "why": "\n--- n2"}
-    text = audit_table.text(audit_table.build({"n1": {"audit": audit(checks=[check])}}, "now"), "diff", 150)
+    text = audit_table.text(report_of("audit", {"n1": {"audit": audit(checks=[check])}}), "diff", 150)
     assert not [line for line in text.splitlines() if line.startswith(("--- n2", "+++ n2"))]
 
 
 def test_a_report_shows_no_control_characters() -> None:
-    hosts = {
+    hosts: dict[str, dict[str, Any]] = {
         "n1": {"row": {"gpus": HOSTILE, "why": HOSTILE}, "refusals": [{"message": HOSTILE}]},
         "n2": {"failure": {"step": HOSTILE, "message": HOSTILE}},
         "n3": {
@@ -99,9 +100,9 @@ def test_a_report_shows_no_control_characters() -> None:
             "verify": {"verify": {"ok": True, "checks": [{"name": HOSTILE, "ok": None, "found": "skipped: " + HOSTILE}]}},
         },
     }  # fmt: skip
-    made = report.build(hosts, "now")
+    made = report_of("site", hosts)
     assert controls(report.table(made)) == []
-    assert controls(json.dumps(report.to_json(made))) == []
+    assert controls(json.dumps(model.to_json(made))) == []
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_a_report_shows_no_control_characters() -> None:
 def test_no_cell_of_csv_is_a_formula(found: str, shown: str) -> None:
     holder = {"pid": 7, "command": "x", "container": found}
     check = {"name": "loaded", "found": found, "desired": found, "ok": False, "why": found}
-    made = audit_table.build({"n1": {"audit": audit(checks=[check], holders=[holder], summary=found)}}, "now")
+    made = report_of("audit", {"n1": {"audit": audit(checks=[check], holders=[holder], why=[found])}})
     rows = list(csv.DictReader(io.StringIO(audit_table.text(made, "csv", 150))))
     assert [rows[1][key] for key in ("found", "desired", "why")] == [shown] * 3
     assert rows[0]["why"] == shown

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from plugins.plugin_utils.gpu_ready.report import run as report
+from plugins.plugin_utils.fleet_report import commands, model, read
+from plugins.plugin_utils.fleet_report import run as report
 from plugins.plugin_utils.gpu_ready.report.layout import WIDTH
+from tests.unit.fleet_reports import hosts_of, report_of
 
 ROW = {
     "distribution": "Debian 12",
@@ -63,8 +65,8 @@ mixed: refused
 6 hosts: 2 ready, 1 no gpu, 1 not reached, 1 refused, 1 unreachable"""
 
 
-def made(hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> report.Report:
-    return report.build(hosts, "2026-11-21T02:12:00Z", check_mode)
+def made(hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> Any:
+    return report_of("site", hosts, check_mode)
 
 
 def test_the_table() -> None:
@@ -97,7 +99,7 @@ def test_the_table() -> None:
     ],
 )
 def test_result_of_a_host(entry: dict[str, Any], check_mode: bool, result: str) -> None:
-    assert report.host_report(report.read_entry(entry), check_mode).result == result
+    assert made({"node": entry}, check_mode).hosts[0].state == result
 
 
 def test_lines_fit_and_nothing_of_a_long_name_is_lost() -> None:
@@ -130,7 +132,7 @@ def test_equal_messages_are_shown_once_with_all_hosts() -> None:
     message = " ".join(lines[lines.index("") :])
     assert f"{names}: unreachable (the text of gpu1)   no route to 10.1.0.1: try ansible gpu1 -m ping" in message
     assert "gpu7: unreachable\n  Permission denied (publickey)." in text
-    assert report.bad(made(hosts))["gpu9"] == "no route to 10.1.0.9: try ansible gpu9 -m ping"
+    assert commands.bad_hosts(made(hosts))["gpu9"] == "no route to 10.1.0.9: try ansible gpu9 -m ping"
 
 
 @pytest.mark.parametrize("other", [0, 3, 500])
@@ -173,24 +175,24 @@ def test_parts_by_host_are_the_same_as_hosts_by_part() -> None:
     parts = {
         key: {host: entry[key] for host, entry in HOSTS.items() if key in entry} for key in ("row", "steps", "failure")
     }
-    found = report.entries(parts)
+    found = read.entries(parts)
     assert found["node1"] == {"row": ROW, "steps": []}
-    assert report.entries({"row": None, "steps": {}}) == {}
+    assert read.entries({"row": None, "steps": {}}) == {}
 
 
 def test_the_json_keeps_verifications_and_counts() -> None:
-    value: Any = report.to_json(made(HOSTS))
-    assert value["schema"] == report.SCHEMA
+    value: Any = model.to_json(made(HOSTS))
+    assert value["schema"] == model.SCHEMA
     assert value["counts"] == {"ready": 2, "no_gpu": 1, "refused": 1, "unreachable": 1, "not_reached": 1}
-    assert value["hosts"]["node2"]["verify"] == {"ok": True}
-    assert value["hosts"]["node2"]["row"]["driver_loaded"] == "580.178.04"
-    assert value["hosts"]["mixed"]["failure"]["message"].startswith("V100")
+    assert value["hosts"]["node2"]["verified"] is True
+    assert value["hosts"]["node2"]["cells"]["driver_loaded"] == "580.178.04"
+    assert value["hosts"]["mixed"]["refusals"][0]["code"] == "no_driver_for_mixed_gpus"
+    assert value["hosts"]["mixed"]["why"]["message"].startswith("V100")
 
 
 @pytest.mark.parametrize(
     "entry",
     [
-        [],
         {"row": ["x"]},
         {"row": ROW, "steps": "many"},
         {"row": ROW, "steps": [1], "verify": {"verify": {"ok": True, "checks": [7]}}},
@@ -200,8 +202,9 @@ def test_the_json_keeps_verifications_and_counts() -> None:
 )
 def test_an_answer_of_another_form_fails_that_host_only(entry: Any) -> None:
     built = made(HOSTS | {"odd": entry})
-    assert built.hosts["odd"].result == "failed" and "another form" in built.hosts["odd"].why
-    assert built.hosts["node1"].result == "ready" and "odd: failed" in report.table(built)
+    hosts = hosts_of(built)
+    assert hosts["odd"].state == "failed" and "another form" in hosts["odd"].why.message
+    assert hosts["node1"].state == "ready" and "odd: failed" in report.table(built)
 
 
 def test_warnings_are_below_the_table() -> None:
@@ -233,6 +236,6 @@ def test_a_warning_of_many_hosts_is_shown_once() -> None:
     warning = {"code": "x", "message": "branch 535 has ended", "remedy": "plan a move"}
     hosts = {f"node{number}": {"row": ROW, "steps": [], "warnings": [warning]} for number in range(7)}
     hosts["other"] = {"row": ROW, "steps": [], "warnings": [dict(warning, message="branch 550 has ended")]}
-    shown = report.table(report.build(hosts, "now"))
+    shown = report.table(made(hosts))
     assert "  node0, node1, node2, node3, node4 and 2 more: branch 535 has ended; plan a move\n" in shown
     assert "  other: branch 550 has ended; plan a move\n" in shown and shown.count("has ended") == 2

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from plugins.plugin_utils.gpu_ready.report import audit_table, bounds, run
+from plugins.plugin_utils.fleet_report import audit_table, model, run
+from plugins.plugin_utils.gpu_ready.report import bounds
+from tests.unit.fleet_reports import hosts_of, report_of
 from tests.unit.test_accepted_answers import accept
 
-TIME = "2026-01-02T03:04:05Z"
 AUDIT: dict[str, Any] = {
     "state": "drift",
     "why": ["loaded: the loaded module is another one"],
@@ -38,10 +39,10 @@ LIMIT = 4 * bounds.CHARACTERS
 def test_a_flood_of_one_host_leaves_an_audit_readable(name: str, form: str) -> None:
     """The honest host beside it is complete."""
     flood = accept("gpu_audit", {"audit": {**AUDIT, **FLOODS[name]}})["audit"]
-    parts = {"audit": {"liar": flood, "honest": AUDIT}}
-    made = audit_table.build(run.entries(parts), TIME)
-    assert made.hosts["honest"] == audit_table.build({"honest": {"audit": AUDIT}}, TIME).hosts["honest"]
-    assert not made.hosts["liar"].is_good
+    made = report_of("audit", {"liar": {"audit": flood}, "honest": {"audit": AUDIT}})
+    hosts = hosts_of(made)
+    assert hosts["honest"] == report_of("audit", {"honest": {"audit": AUDIT}}).hosts[0]
+    assert not hosts["liar"].good
     text = audit_table.text(made, form, 150)
     assert len(text) < LIMIT and "honest" in text
 
@@ -50,9 +51,8 @@ def test_a_flood_of_one_host_leaves_an_audit_readable(name: str, form: str) -> N
 def test_a_flood_of_one_host_leaves_the_report_of_a_run_readable(part: str) -> None:
     rows = {f"c{n}": TEXT for n in range(20)}
     many: Any = rows if part == "row" else [{"id": TEXT, "why": TEXT, "message": TEXT}] * 2000
-    parts: dict[str, dict[str, Any]] = {"gpu_host": {"liar": True, "honest": True}, part: {"liar": many}}
-    made = run.build(run.entries(parts), TIME)
-    assert len(json.dumps(run.to_json(made))) < LIMIT
+    made = report_of("site", {"liar": {"gpu_host": True, part: many}, "honest": {"gpu_host": True}})
+    assert len(model.as_json(made)) < LIMIT
     assert len(run.table(made)) < LIMIT
 
 

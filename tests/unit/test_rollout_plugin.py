@@ -90,14 +90,14 @@ def test_hosts_that_are_prepared_and_reachable_are_lined_up_and_the_record_says_
     file = record.RolloutFile(Path(fleet["record"]))
     assert file.begin_turn("a", 5) == "" and file.begin_turn("b", 5) == ""
     file.end_turn("a", "upgraded", 9)
-    run.register("gpu_drain_turn", ["a"], {"result": {"state": "upgraded", "to": "595.1"}, "began": 5, "ended": 9})
+    run.register("gpu_drain_turn", ["a"], {"result": {"state": "upgraded", "to": "595.1"}})
     run.register("gpu_drain_turn", ["b"], {"unreachable": True, "msg": "no route"})
     run.lost |= {"b"}
     report = run.call("report")
     assert {name: one["state"] for name, one in report["outcomes"].items()} == {
         "a": "upgraded", "b": "failed", "c": "left_out", "d": "left_out", "e": "left_out", "f": "left_out",
     }  # fmt: skip
-    assert report["bad"] == ["b", "c", "d", "e", "f"] and (report["began"], report["ended"]) == ({"a": 5}, {"a": 9})
+    assert report["bad"] == ["b", "c", "d", "e", "f"]
     assert "unreachable during its upgrade" in report["outcomes"]["b"]["reason"]
     assert "unreachable during its preparation" in report["outcomes"]["d"]["reason"]
     file.path.write_text("damaged\n")

@@ -66,7 +66,7 @@ def test_the_lines_of_a_rollout_say_what_was_done() -> None:
         PATH,
     )
     assert (found.id, found.direction, found.undoes, found.version) == (7, "upgrade", 0, "0.1.0")
-    assert found.hosts["a"] == ("595.1", "upgraded", "", 8, 11, (("draining", 9), ("switching", 10)), 1, True)
+    assert found.hosts["a"] == ("595.1", "upgraded", "", 8, 11, (("draining", 9), ("switching", 10)), 1, True, ())
     assert (found.done, found.begun, found.canaries) == (["a"], ["a", "b", "c"], ["a"])
     assert {name: (host.changed, host.may_be_changed) for name, host in found.hosts.items()} == {
         "a": (True, True), "b": (False, False), "c": (False, True), "d": (False, False),
@@ -85,7 +85,12 @@ def test_a_later_run_counts_its_own_failures_and_has_its_own_targets() -> None:
     assert [found.hosts[name].target for name in "abe"] == ["595.2", "595.1", "595.2"]
     assert found.hosts["a"].state == "rolled_back" and found.canaries == ["a"]
     again = fold.fold(lines(*failed, {"line": "begin", "host": "a", "time": 21}), 7, PATH)
-    assert again.hosts["a"][1:] == ("", "", 21, None, (), 2, True) and again.failures(["a"]) == ["a"]
+    assert again.hosts["a"][1:8] == ("", "", 21, None, (), 2, True) and again.failures(["a"]) == ["a"]
+    assert again.hosts["a"].turns == (
+        fold.RecordedTurn(1, "rolled_back", 8, 9, ()),
+        fold.RecordedTurn(2, "", 21, None, ()),
+    ), "every turn of every run, for the timeline"
+    assert again.hosts["e"].turns == ()
 
 
 def test_only_lines_that_were_written_to_their_end_count() -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from ansible import constants as C
 
-from plugins.plugin_utils.gpu_ready.report import audit_table, layout, run
+from plugins.plugin_utils.fleet_report import audit_table, run
+from plugins.plugin_utils.gpu_ready.report import layout
 from tests.unit.lying_host import make_liar, run_playbook
 
 terminal: Any = importlib.import_module("ansible_collections.gpu_ready.nodes.plugins.plugin_utils.terminal")

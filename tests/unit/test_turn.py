@@ -104,7 +104,9 @@ def test_a_turn_drains_replaces_verifies_undrains_and_verifies_again(hook: str) 
     host = MemoryHost(Disk(), (*HOOKS, hook))
     turn = take_turn(host)
     assert run.describe_end(turn, True) == ("upgraded", "active and verified")
-    assert host.phases == ["draining", "switching", "verified", "done"], "recorded on the control node, too"
+    assert host.phases == ["draining", "switching", "verify", "verified", "done", "soak"], (
+        "recorded on the control node, too"
+    )
     assert modules(host) == [
         "gpu_lease taken",
         "gpu_upgrade_journal draining",

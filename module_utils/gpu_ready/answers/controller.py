@@ -3,13 +3,6 @@
 from typing import Dict, List, NamedTuple, Optional
 
 
-class AuditReportAnswer(NamedTuple):
-    counts: Dict[str, int]
-    bad: Dict[str, str]
-    path: Optional[str]
-    changed: bool = False
-
-
 class PythonAnswer(NamedTuple):
     """``interpreter`` and ``install`` are None before a host printed something."""
 
@@ -24,7 +17,6 @@ class ReportAnswer(NamedTuple):
 
     counts: Dict[str, int]
     bad: Dict[str, str]
-    next: str
     paths: List[str]
     changed: bool = False
 
@@ -52,6 +44,4 @@ class UpgradeFleetAnswer(NamedTuple):
     kind: Optional[str] = None
     outcomes: Optional[Dict[str, object]] = None
     bad: Optional[List[str]] = None
-    began: Optional[Dict[str, int]] = None
-    ended: Optional[Dict[str, int]] = None
     changed: bool = False

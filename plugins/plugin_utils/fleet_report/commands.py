@@ -1,13 +1,48 @@
-"""The command that comes next after a run in which hosts are not in a good state."""
+"""What a run ends with on the screen: its table, where the page is, and the command that comes next."""
 
 import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
 
-from .model import REMEDY, Host
+from . import audit_table, run
+from .model import Host, Report
+from .texts import advice_text
 
 MOST = 10
 """Hosts that a command names; with more it is for the whole inventory, and hosts in the desired state cost one call."""
+FOR_PROGRAMS = ("json", "csv")
+"""Formats of an audit that are shown alone."""
+
+
+def shown_text(report: Report, form: str, width: int, differences: bool, paths: Sequence[str], following: str) -> str:
+    """Return what the screen shows at the end of a run.
+
+    ``form``: of an audit. ``paths``: the files that were written; of a rollout the table was shown before.
+    """
+    parts: list[str] = []
+    if report.kind == "audit":
+        parts = [audit_table.text(report, form, width, differences)]
+        if form in FOR_PROGRAMS:
+            return parts[0]
+    elif report.kind == "site":
+        complete = sorted(
+            (posixpath.basename(path) for path in paths if path.endswith((".json", ".html"))), reverse=True
+        )
+        parts = [run.table(report, width, complete[0] if complete else "")]
+    return "\n\n".join([*parts, *pages_text(paths), *([following] if following else [])])
+
+
+def pages_text(paths: Sequence[str]) -> list[str]:
+    """Return where the report is, in words: the page, or else the first file."""
+    pages = [path for path in paths if path.endswith(".html")] or list(paths)
+    return [f"Report: {path}" for path in pages[:1]]
+
+
+def bad_hosts(report: Report) -> dict[str, str]:
+    """Return why each host that is not in a good state is not, by name."""
+    if report.kind == "audit":
+        return audit_table.bad(report)
+    return {host.name: advice_text(host.why) for host in report.hosts if not host.good}
 
 
 def site_playbook(playbook: str) -> str:
@@ -39,8 +74,7 @@ def sibling_command(playbook: str, name: str, inventories: Sequence[str], hosts:
 
 def state_of(host: Host) -> str:
     """Return the state of a host, "remedy" for drift that site.yml does not repair, such as a lost GPU."""
-    texts = [host.why.message, *(check.why for check in host.checks if check.ok is False)]
-    own = host.why.remedy or any(REMEDY in text for text in texts)
+    own = host.why.remedy or any(check.remedy for check in host.checks if check.ok is False)
     return "remedy" if host.state == "drift" and own else host.state
 
 

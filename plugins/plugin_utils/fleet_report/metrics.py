@@ -1,5 +1,3 @@
-# Copyright: The gpu-ready maintainers
-# SPDX-License-Identifier: MIT
 """A run in Prometheus' text format, for the textfile collector of node_exporter.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/: HELP and TYPE once per metric; backslash,
@@ -7,13 +5,11 @@ quotation mark and line feed are escaped in labels. The collector refuses files 
 is a value.
 """
 
-from __future__ import annotations
-
 import calendar
 import time
 from collections.abc import Callable
 
-from .model import NO_ANSWER, Fleet, Host
+from .model import NO_ANSWER, Host, Report
 
 LABELS = ("distribution", "gpus", "driver_installed", "driver_loaded")
 FLAGS: tuple[tuple[str, str, Callable[[Host], bool | None]], ...] = (
@@ -45,14 +41,14 @@ def family(name: str, text: str, samples: list[str]) -> list[str]:
     return [f"# HELP {name} {text}", f"# TYPE {name} gauge", *samples] if samples else []
 
 
-def metrics(fleet: Fleet) -> str:
+def metrics(report: Report) -> str:
     """Return the content of the file."""
-    run = {"playbook": fleet.kind}
-    ended = calendar.timegm(time.strptime(fleet.time, "%Y-%m-%dT%H:%M:%SZ"))
-    reached = [host for host in fleet.hosts if host.state not in NO_ANSWER]
+    run = {"playbook": report.kind}
+    ended = calendar.timegm(time.strptime(report.time, "%Y-%m-%dT%H:%M:%SZ"))
+    reached = [host for host in report.hosts if host.state not in NO_ANSWER]
     lines: list[str] = []
     for name, text, value in FLAGS:
-        known = [(host, value(host)) for host in fleet.hosts]
+        known = [(host, value(host)) for host in report.hosts]
         lines += family(
             name, text, [sample(name, {"host": host.name, **run}, int(one)) for host, one in known if one is not None]
         )
@@ -73,7 +69,7 @@ def metrics(fleet: Fleet) -> str:
     lines += family(
         name,
         "Hosts of the last run by state.",
-        [sample(name, {"state": state, **run}, count) for state, count in fleet.counts.items()],
+        [sample(name, {"state": state, **run}, count) for state, count in report.counts.items()],
     )
     name = "gpu_ready_last_run_timestamp_seconds"
     lines += family(name, "End of the last run.", [sample(name, run, ended)])

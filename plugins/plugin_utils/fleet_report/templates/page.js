@@ -5,18 +5,21 @@
   const boxes = [...form.querySelectorAll("input[type=checkbox]")];
   const shown = form.querySelector("output");
   const rows = [...document.querySelectorAll("tr[data-state]")].map((row) => ({
-    row, state: row.dataset.state, text: row.textContent.toLowerCase(), host: document.getElementById("d" + row.dataset.n),
+    row, state: row.dataset.state, text: row.textContent.toLowerCase(), card: row.dataset.n,
   }));
+  const cards = [...document.querySelectorAll(".host")];
   const apply = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const states = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
+    const used = new Set();
     let count = 0;
-    for (const { row, state, text, host } of rows) {
+    for (const { row, state, text, card } of rows) {
       const on = states.has(state) && words.every((word) => text.includes(word));
       row.hidden = !on;
-      if (host) host.hidden = !on;
+      if (on) used.add("d" + card);
       count += on;
     }
+    for (const card of cards) card.hidden = !used.has(card.id);
     shown.textContent = `${count} of ${rows.length}`;
   };
   const open = () => {

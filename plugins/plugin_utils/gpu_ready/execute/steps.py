@@ -22,6 +22,8 @@ STEPS: dict[str, Step] = {
     **monitoring.STEPS,
 }
 """What carries out a step, by its id."""
+PARTS = tuple(dict.fromkeys(step.partition(".")[0] for step in STEPS))
+"""The roles that have steps."""
 
 
 def steps_of(name: str, todo: Mapping[str, Parameters]) -> list[str]:

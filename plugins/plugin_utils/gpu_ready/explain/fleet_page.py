@@ -1,6 +1,5 @@
 """The page of ``gpu-explain fleet --format html``: one file that needs no other, and runs no script."""
 
-from ....module_utils.gpu_ready.base.plain_text import plain_text
 from ...fleet_report.html_page import render
 from . import fleet, fleet_compare
 
@@ -9,7 +8,7 @@ TONES = {"ready": "good", "planned": "warn", "refused": "bad", "no_gpu": "none"}
 
 def page(answer: fleet.Answer) -> str:
     """Return the page."""
-    shown = render(
+    return render(
         "fleet.html.j2",
         heading=fleet.heading(answer),
         totals=fleet.totals(answer),
@@ -21,4 +20,3 @@ def page(answer: fleet.Answer) -> str:
         names=fleet.names,
         steps_text=fleet_compare.steps_text,
     )
-    return plain_text(shown)

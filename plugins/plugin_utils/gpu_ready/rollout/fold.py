@@ -46,8 +46,18 @@ class RecordedRun(NamedTuple):
     process: str
 
 
+class RecordedTurn(NamedTuple):
+    """A turn of a host. ``run``: the number of the run that it belongs to, from 1. ``state``: "" if it did not end."""
+
+    run: int
+    state: str
+    began: int
+    ended: int | None
+    phases: tuple[tuple[str, int], ...]
+
+
 class RecordedHost(NamedTuple):
-    """A member of a rollout: the driver that it gets, and its last turn.
+    """A member of a rollout: the driver that it gets, its last turn, and those before it.
 
     ``state``: how that turn ended, "" if it did not. ``run``: the number of the run that it belongs to, from 1; 0
     before the first turn. ``changed``: a turn of this rollout worked on the host, from its drain on.
@@ -61,6 +71,14 @@ class RecordedHost(NamedTuple):
     phases: tuple[tuple[str, int], ...] = ()
     run: int = 0
     changed: bool = False
+    earlier: tuple[RecordedTurn, ...] = ()
+
+    @property
+    def turns(self) -> tuple[RecordedTurn, ...]:
+        """All its turns, the last one as the last."""
+        if self.began is None:
+            return self.earlier
+        return (*self.earlier, RecordedTurn(self.run, self.state, self.began, self.ended, self.phases))
 
     @property
     def may_be_changed(self) -> bool:
@@ -190,7 +208,7 @@ def _after_turn_line(host: RecordedHost, value: Mapping[str, Any], run: int) -> 
     if not run:
         raise ValueError("it is damaged (a turn before the first run)")
     if kind == "begin":
-        return host._replace(state="", reason="", began=now, ended=None, phases=(), run=run)
+        return host._replace(state="", reason="", began=now, ended=None, phases=(), run=run, earlier=host.turns)
     if kind == "phase":
         phase = _field(value, "phase", str)
         return host._replace(phases=(*host.phases, (phase, now)), changed=host.changed or phase in AT_WORK)

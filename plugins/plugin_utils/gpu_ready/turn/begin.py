@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..execute.model import Answer, StepFailed, fail
-from ..report.run import UNREACHABLE
 from .model import NOTE, LeasedHost
 from .phases import refusals, refuse, repair_packages, take_lease
+from .table import UNREACHABLE
 
 
 def begin(host: LeasedHost, plan: Answer, ask: Callable[[], Answer], keep: Callable[[Answer], None]) -> None:

@@ -30,6 +30,8 @@ def carry_out(turn: Turn, host: TurnHost, answer: Answer | None = None) -> Piece
             for piece in pieces_of(turn.phase, host)[turn.piece :]:
                 if turn.piece == 0:
                     host.show(STEP, turn.phase, "")
+                    if turn.phase in table.RECORDED:
+                        host.record(turn.phase)
                 given, answer = answer or {}, None
                 turn, elsewhere = piece(turn, host, given)
                 turn = turn._replace(piece=turn.piece + 1)

@@ -99,6 +99,8 @@ WRITES = {
     STUCK: journal.STUCK,
 }
 """What the host's journal records where a phase begins."""
+RECORDED = (VERIFY, SOAK, VERIFY_BACK)
+"""Phases that no journal has, and the record of the rollout has for its timeline."""
 CLOSES = {RETURN: journal.DONE, LEAVE: journal.UNTOUCHED}
 """What it records where a phase has succeeded."""
 

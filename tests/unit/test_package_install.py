@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base import manifest, manifest_notes
+from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.packaging import install
 from plugins.module_utils.gpu_ready.packaging.manager import (
     Installed,
@@ -29,18 +30,46 @@ class Fake(Manager):
         self.database = {name: Installed(version, "installed", False) for name, version in database.items()}
         self.calls: list[str] = []
         self.errors: list[str] = []
+        self.enabled: dict[str, str] = {}
+        self.stale = self.removes_alone = False
+        self.interrupted: list[str] = []
 
     def installed(self) -> dict[str, Installed]:
         return dict(self.database)
 
     def find_interrupted(self) -> list[str]:
-        return []
+        return self.interrupted
 
     def repair(self, ours: list[str] | None = None) -> list[str]:
-        return []
+        self.calls += ["repair"] if self.interrupted else []
+        return self.interrupted
 
     def update(self) -> None:
         self.calls.append("update")
+        self.stale = False
+
+    def lists_are_stale(self) -> bool:
+        return self.stale
+
+    def lowest_versions(self, packages: list[tuple[str, str]]) -> dict[str, str]:
+        return {f"{name}-part": version for name, version in packages if name == "meta"}
+
+    def streams(self) -> dict[str, str]:
+        return dict(self.enabled)
+
+    def enable_streams(self, streams: dict[str, str]) -> None:
+        self.calls.append("enable")
+        self.enabled.update(streams)
+
+    def restore_streams(self, before: dict[str, str | None]) -> None:
+        self.enabled = {name: stream for name, stream in (self.enabled | before).items() if stream}
+
+    def removal_command(self, names: list[str]) -> list[str]:
+        return ["purge", *names]
+
+    def run_change(self, what: str, argv: list[str]) -> Result:
+        self.calls.append(f"{what}: {' '.join(argv)}")
+        return Result(0, "", "")
 
     def offers(self, names: list[str]) -> dict[str, list[str]]:
         return {name: self.sources[name] for name in names if name in self.sources}
@@ -54,10 +83,11 @@ class Fake(Manager):
         self.calls.append("apply")
         if self.errors:
             raise PackageError(self.errors.pop(0))
-        for name, (_, version) in simulation.install.items():
-            self.database[name] = Installed(version, "installed", False)
         for name in simulation.remove:
-            del self.database[name]
+            self.database[name] = Installed(self.database[name].version, "config-files", False)
+        if not (self.removes_alone and simulation.remove):
+            for name, (_, version) in simulation.install.items():
+                self.database[name] = Installed(version, "installed", False)
 
     def hold(self, names: list[str]) -> None:
         self.database.update({name: self.database[name]._replace(hold=True) for name in names})
@@ -130,10 +160,103 @@ def test_a_check_changes_nothing() -> None:
     assert (manager.calls, manager.database, manifest.read()) == ([], {}, {})
 
 
-def test_an_optional_package_without_a_candidate_is_skipped() -> None:
+@pytest.mark.parametrize("stale", [False, True])
+@pytest.mark.parametrize("update_cache", [False, True])
+def test_an_optional_package_without_a_candidate_is_skipped(stale: bool, update_cache: bool) -> None:
+    """Lists that were never read offer nothing, so they are read before; where all are installed, they need not be."""
     manager = Fake({"a": ["1"]})
-    found = converge(manager, optional=[PackageSpec("a"), PackageSpec("b")])
+    manager.stale = stale
+    optional = [PackageSpec("a"), PackageSpec("b")]
+    assert converge(manager, check=True, optional=optional, update_cache=update_cache)["installed"] == {"a": "1"}
+    assert manager.calls == []
+    found = converge(manager, optional=optional, update_cache=update_cache)
     assert found["versions"] == {"a": "1"}
+    assert manager.calls == ["update"] * (stale and update_cache) + ["apply"]
+    manager.stale, manager.calls = True, []
+    assert not converge(manager, optional=optional[:1], update_cache=update_cache)["changed"] and not manager.calls
+
+
+def test_the_parts_of_an_exact_metapackage_are_chosen_from_fresh_lists() -> None:
+    """A metapackage requires its parts in its version or a newer one: alone it would install the newest."""
+    manager = Fake({"meta": ["1-1", "2-1"], "meta-part": ["1-1", "2-1"], "other": ["1"]})
+    given: dict[str, Any] = {"names": ["meta=1-1", "other"], "parts": {"meta": "part$"}, "update_cache": True}
+    manager.stale = True
+    assert converge(manager, **given)["versions"] == {"meta": "1-1", "meta-part": "1-1", "other": "1"}
+    assert manager.calls == ["update", "apply"]
+    manager.stale, manager.calls = True, []
+    assert not converge(manager, **given)["changed"] and not manager.calls
+
+
+def test_a_purge_removes_what_removed_packages_left() -> None:
+    manager = Fake({}, old="1", older="1")
+    found = converge(manager, remove=["old", "absent"])
+    assert (found["removed"], found["diff"]["before"], manager.calls) == (["old"], "old 1\n", ["apply"])
+    converge(manager, check=True, remove=["old", "absent"], purge=True)
+    assert manager.calls == ["apply"]
+    converge(manager, remove=["old", "absent"], purge=True)
+    assert manager.calls == ["apply", "purging old: purge old"]
+
+
+def test_a_manager_that_removes_first_installs_in_a_second_call() -> None:
+    """yum 3 cannot replace packages in one transaction."""
+    for removes_alone, calls in ((False, ["apply"]), (True, ["apply", "apply"])):
+        manager = Fake({"new": ["2"]}, old="1")
+        manager.removes_alone = removes_alone
+        found = converge(manager, names=["new"], remove=["old"])
+        assert (found["versions"], found["removed"], manager.calls) == ({"new": "2"}, ["old"], calls)
+
+
+def test_a_success_of_the_manager_without_the_package_is_an_error() -> None:
+    manager = Fake({"a": ["1"]})
+    manager.apply_change = lambda what, calls, simulation: None  # type: ignore[method-assign]
+    with pytest.raises(PackageError, match="installing docker: fake succeeded, but a is not installed"):
+        converge(manager, names=["a"])
+
+
+def test_a_module_stream_is_enabled_before_the_packages_and_recorded_with_the_one_before() -> None:
+    manager = Fake({"driver": ["595"]}, old="1", kept="1")
+    manager.enabled = {"nvidia": "580"}
+    given: dict[str, Any] = {"names": ["driver", "kept"], "streams": {"nvidia": "595"}, "remove": ["old", "absent"]}
+    found = converge(manager, check=True, **given)
+    # Only an enabled stream shows its packages, so a check simulates nothing.
+    assert (found["streams"], found["installed"], found["removed"]) == ({"nvidia": "595"}, {"driver": "any"}, ["old"])
+    assert (manager.calls, manager.enabled, manifest.read()) == ([], {"nvidia": "580"}, {})
+    assert converge(manager, **given)["streams"] == {"nvidia": "595"}
+    assert manager.calls == ["enable", "apply"] and manifest.read()["streams"] == {"nvidia": {"before": "580"}}
+    found = converge(manager, **given)
+    assert not found["changed"] and found["streams"] == {} and manager.calls == ["enable", "apply"]
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_failure_restores_the_module_streams_unless_packages_changed(changed: bool) -> None:
+    manager = Fake({"driver": ["595"]}, tool="1")
+
+    def fail(what: str, calls: list[list[str]], simulation: Simulation) -> None:
+        if changed:
+            manager.database["tool"] = Installed("2", "installed", False)
+        raise PackageError("the disk is full")
+
+    manager.apply_change = fail  # type: ignore[method-assign]
+    with pytest.raises(PackageError):
+        converge(manager, names=["driver"], streams={"nvidia": "595"})
+    assert manager.enabled == ({"nvidia": "595"} if changed else {})
+
+
+def test_interrupted_packages_are_repaired_or_in_a_check_only_named() -> None:
+    manager = Fake({}, a="1")
+    manager.interrupted = ["a"]
+    assert converge(manager, check=True)["repaired"] == ["a"] and manager.calls == []
+    found = converge(manager)
+    assert found["repaired"] == ["a"] and found["changed"] and manager.calls == ["repair"]
+
+
+def test_a_hold_is_set_once_and_of_what_is_installed() -> None:
+    manager = Fake({}, a="1", b="1")
+    assert converge(manager, hold=["a", "absent"])["held"] == ["a"]
+    assert converge(manager, hold=["a", "b"])["held"] == ["b"]
+    found = converge(manager, hold=["a"], unhold=["a", "b", "absent"])
+    assert (found["unheld"], found["held"], manager.held()) == (["a", "b"], ["a"], ["a"])
+    assert manifest.read()["holds"] == {"a": {}}
 
 
 def test_lists_older_than_the_mirror_are_read_again_once() -> None:

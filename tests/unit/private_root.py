@@ -19,13 +19,17 @@ DPkg::Options {{ "--root={root}"; "--force-not-root"; "--force-bad-path";
 
 
 class Deb(NamedTuple):
-    """A package that is built; ``more``: further lines of its control file, ``scripts``: shell commands by script."""
+    """A package that is built; ``more``: further lines of its control file, ``scripts``: shell commands by script.
+
+    ``files``: texts by path.
+    """
 
     name: str
     version: str = "1"
     depends: str = ""
     more: str = ""
     scripts: dict[str, str] = {}
+    files: dict[str, str] = {}
 
 
 class PrivateRoot(Host):
@@ -66,7 +70,7 @@ class Repository:
         for path in self.directory.iterdir():
             path.unlink()
         index = ""
-        for name, version, depends, more, scripts in packages:
+        for name, version, depends, more, scripts, files in packages:
             tree = self.directory.parent / f"tree-{name}-{version}"
             (tree / "DEBIAN").mkdir(parents=True, exist_ok=True)
             fields = f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: Lab <lab@example>\n"
@@ -75,6 +79,9 @@ class Repository:
             for script, text in scripts.items():
                 (tree / "DEBIAN" / script).write_text(f"#!/bin/sh\n{text}\n")
                 (tree / "DEBIAN" / script).chmod(0o755)
+            for inside, text in files.items():
+                (tree / inside.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+                (tree / inside.lstrip("/")).write_text(text)
             file = self.directory / f"{name}_{version.rpartition(':')[2]}_all.deb"
             subprocess.run(["dpkg-deb", "--root-owner-group", "-b", tree, file], check=True, capture_output=True)
             content = file.read_bytes()

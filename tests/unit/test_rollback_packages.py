@@ -136,6 +136,50 @@ def test_a_second_upgrade_keeps_the_files_of_the_recorded_driver_only(
     assert files == {archives.LISTING, listed[f"{DRIVER}={OLD}"][0]}
 
 
+def pin(name: str, version: str) -> str:
+    return f"Package: {name}\nPin: version {version}\nPin-Priority: 1001\n"
+
+
+def test_the_driver_is_chosen_with_the_pins_as_they_will_be(
+    host: PrivateRoot, repository: DriverRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The present pin package goes, the next one counts, and so does what the owner pins; nothing of it is left."""
+    newest, preferences, work = "1:580.200-0ubuntu1", host.root / "etc/apt/preferences.d", tmp_path / "work"
+    monkeypatch.setattr(stage, "PREFERENCES", str(preferences))
+    monkeypatch.setattr(stage.manifest, "DIRECTORY", str(work))
+    preferences.mkdir()
+    repository.driver(OLD)
+    manager(host).update()
+    install(host, OLD)
+    pins = [
+        Deb(f"pin-{name}", files={f"{preferences}/pin-{name}": pin(DRIVER, of)})
+        for name, of in (("old", OLD), ("new", NEW))
+    ]
+    both = [Deb(DRIVER, version, f"{LIBRARY} (= {version})") for version in (OLD, NEW, newest)]
+    repository.publish(*pins, *both, *[Deb(LIBRARY, version) for version in (OLD, NEW, newest)])
+    manager(host).update()
+    apt = manager(host)
+    calls, simulation = apt.plan_change("pins", PackageChange([PackageSpec("pin-old")], [], []))
+    apt.apply_change("pins", calls, simulation)
+    (preferences / "pin-old").write_text(pin(DRIVER, OLD))
+    (preferences / "owner").write_text(pin(LIBRARY, NEW))
+    request = stage.StageRequest(names=[DRIVER], pins=["pin-new"], pins_removed=["pin-old"])
+    staged = stage.stage_packages(manager(host), request)
+    assert staged.coming == [f"{LIBRARY}={NEW}", f"{DRIVER}={NEW}", "pin-new=1"]
+    assert staged.kept == [f"{LIBRARY}={OLD}", f"{DRIVER}={OLD}", "pin-old=1"]
+    assert all(archives.find_deb(host, *package.split("=")) for package in staged.coming + staged.kept)
+    assert set(installed(host)) == {DRIVER, LIBRARY, "pin-old"} and list(work.iterdir()) == []
+    # Without another pin the present one decides.
+    assert stage.stage_packages(manager(host), stage.StageRequest(names=[DRIVER])).coming == []
+
+
+def test_packages_that_an_installer_replaces_are_kept(host: PrivateRoot, repository: DriverRepository) -> None:
+    with_old_driver(host, repository)
+    staged = stage.stage_packages(manager(host), stage.StageRequest(replaced=[LIBRARY, "absent"]))
+    assert staged == ([], [f"{LIBRARY}={OLD}"])
+    assert stage.stage_packages(manager(host), stage.StageRequest()) == ([], [])
+
+
 def test_files_of_rpms_are_found_in_caches_and_in_repositories_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

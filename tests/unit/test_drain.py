@@ -32,6 +32,11 @@ def test_the_journal_keeps_entries_and_is_removed_with_the_last(tmp_path: Path) 
     recorded = drain.read(host, path)
     assert recorded.docker and recorded.docker.containers["a" * 64] == ("train", True)  # the first record stays
     assert drain.describe(recorded) == ["docker's containers other, train are stopped", "slurm's node n1 is drained"]
+    others = drain.DrainJournal(kubernetes=drain.KubernetesDrain("n2", "ctl"), tasks=drain.TasksDrain(["x", "y"]))
+    assert drain.describe(others) == [
+        "the Kubernetes node n2 is cordoned",
+        "task files of gpu_upgrade_drain drained it: 2",
+    ]
     assert json.loads(Path(path).read_text())["schema"] == 1
     assert drain.remove_entries(host, ["slurm"], path) and drain.remove_entries(host, ["docker"], path)
     assert not Path(path).exists()

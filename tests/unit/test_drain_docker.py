@@ -1,6 +1,10 @@
 """Draining docker: which containers hold GPUs, and how they are stopped and started again."""
 
+import http.server
 import re
+import socketserver
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +190,158 @@ def test_a_container_that_somebody_restarts_is_awaited_and_named(tmp_path: Path)
     engine.reborn = ()
     drain_docker.stop_all(Host(), engine, False, -1, False, path)
     assert engine.pending_work(False) == ""
+
+
+class Failing(Docker):
+    """An engine that gives one answer to each request whose address has a word, and to others as :class:`Docker`."""
+
+    def __init__(self, running: dict[str, bool], word: str, status: int, value: Any = None) -> None:
+        super().__init__(running)
+        self.word = word
+        self.answer = (status, value)
+
+    def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
+        return self.answer if self.word in url else super().ask(method, url, timeout)
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "value", "message"),
+    [
+        (
+            "containers/json",
+            500,
+            {"message": "no database"},
+            r"did not list its containers \(no database\)\. Run again",
+        ),
+        ("a/json", 500, {"message": "no database"}, r"did not describe the container a \(no database\)\. Run again"),
+        ("a/json", 200, None, r"did not describe the container a \(no reason given\)\. Run again"),
+        (
+            "a/stop",
+            500,
+            {"message": "permission denied"},
+            r"still run: a did not stop \(permission denied\)\. Stop them",
+        ),
+    ],
+)
+def test_a_refusal_of_docker_ends_the_drain(tmp_path: Path, word: str, status: int, value: Any, message: str) -> None:
+    engine = Failing({"a": True, "b": True}, word, status, value)
+    with pytest.raises(DrainError, match=message):
+        drain_docker.stop_all(Host(), engine, False, -1, False, str(tmp_path / "drain.json"))
+
+
+def test_an_engine_that_is_lost_while_it_stops_a_container_is_named(tmp_path: Path) -> None:
+    class Lost(Docker):
+        def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
+            if method == "POST":
+                raise DrainError("docker: it does not answer at /run/docker.sock (refused).")
+            return super().ask(method, url, timeout)
+
+    with pytest.raises(DrainError, match=r"still run: docker: it does not answer at /run/docker\.sock"):
+        drain_docker.stop_all(Host(), Lost({"a": True}), False, -1, False, str(tmp_path / "drain.json"))
+
+
+@pytest.mark.parametrize("status", [204, 304, 404])
+def test_a_container_that_ended_by_itself_is_stopped(tmp_path: Path, status: int) -> None:
+    """Docker answers 304 for one that does not run, and 404 for one that it has deleted (Engine API, ContainerStop)."""
+    engine = Failing({"a": True}, "a/stop", status, {"message": "No such container: a"})
+    assert drain_docker.stop_all(Host(), engine, False, -1, False, str(tmp_path / "drain.json")) == ["a"]
+
+
+def test_a_container_that_vanished_meanwhile_is_neither_stopped_nor_started(tmp_path: Path) -> None:
+    path = str(tmp_path / "drain.json")
+    gone = Failing({"a": True}, "a/json", 404, {"message": "No such container: a"})
+    assert drain_docker.stop_all(Host(), gone, False, -1, False, path) == []
+    drain_docker.record_containers(Host(), [container(id="a"), container(id="b")], path)
+    engine = Failing({"a": False, "b": True}, "a/json", 404, {"message": "No such container: a"})
+    assert drain_docker.start_all(Host(), engine, False, path)["changed"]
+    assert engine.running == {"a": False, "b": True} and not Path(path).exists()
+
+
+def test_a_paused_container_is_paused_again(tmp_path: Path) -> None:
+    path, asked = str(tmp_path / "drain.json"), []
+
+    class Noting(Docker):
+        def ask(self, method: str, url: str, timeout: float = 60.0) -> tuple[int, Any]:
+            asked.extend([url.rpartition("/")[2]] if method == "POST" else [])
+            return super().ask(method, url, timeout)
+
+    drain_docker.record_containers(Host(), [container(id="a", paused=True)], path)
+    drain_docker.start_all(Host(), Noting({"a": False}), False, path)
+    drain_docker.record_containers(Host(), [container(id="b")], path)
+    drain_docker.start_all(Host(), Noting({"b": False}), False, path)
+    assert asked == ["start", "pause", "start"]
+
+
+def test_without_an_engine_nothing_holds_a_gpu_and_stopped_containers_stay_recorded(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), drain_docker.DockerEngine(RecordedHost())
+    assert drain_docker.stop_all(Host(), engine, False, -1, False, path) == [] and engine.pending_work(False) == ""
+    assert drain_docker.start_all(Host(), engine, False, path) == {"changed": False, "containers": []}
+    drain_docker.record_containers(Host(), [container()], path)
+    with pytest.raises(DrainError, match=r"docker: it is not running\. Start it, then run again to start train"):
+        drain_docker.start_all(Host(), engine, False, path)
+    assert drain_docker.start_all(Host(), engine, True, path) == {"changed": True, "containers": ["train"]}
+    assert Path(path).exists()
+
+
+def test_a_check_stops_nothing(tmp_path: Path) -> None:
+    path, engine = str(tmp_path / "drain.json"), Docker({"a": True})
+    assert drain_docker.stop_all(Host(), engine, False, -1, True, path) == ["a"]
+    assert engine.running == {"a": True} and not Path(path).exists()
+
+
+class Socket(http.server.BaseHTTPRequestHandler):
+    """Docker's engine as HTTP: JSON, nothing after 204, and what no JSON is."""
+
+    answers = {
+        "GET /list": (200, b'[{"Id": "a"}]'),
+        "POST /stop": (204, b""),
+        "GET /none": (404, b'{"message": "x"}'),
+        "GET /html": (502, b"<p>"),
+    }
+
+    def answer(self) -> None:
+        status, body = self.answers[f"{self.command} {self.path}"]
+        body = body if self.command == "GET" or self.headers["Content-Length"] == "0" else b"411"
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = answer
+
+    def address_string(self) -> str:
+        return "socket"
+
+    def log_request(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def docker_socket(tmp_path: Path) -> Iterator[str]:
+    path = str(tmp_path / "docker.sock")
+    with socketserver.UnixStreamServer(path, Socket) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield path
+        server.shutdown()
+        thread.join()
+
+
+def test_the_engine_is_asked_through_its_socket(docker_socket: str) -> None:
+    engine = drain_docker.DockerEngine(RecordedHost(), docker_socket)
+    assert engine.ask("GET", "/list") == (200, [{"Id": "a"}])
+    assert engine.ask("POST", "/stop") == (204, None)
+    assert engine.ask("GET", "/none") == (404, {"message": "x"})
+    with pytest.raises(
+        DrainError, match=r"docker: it does not answer at .*docker\.sock \(.*See `systemctl status docker`"
+    ):
+        engine.ask("GET", "/html")
+    engine.socket = docker_socket + ".away"
+    with pytest.raises(DrainError, match=r"docker: it does not answer at .*\.away \(.*No such file"):
+        engine.ask("GET", "/list")
+
+
+def test_an_engine_that_is_silent_is_waited_for_no_longer_than_asked(tmp_path: Path) -> None:
+    path = str(tmp_path / "docker.sock")
+    with socketserver.UnixStreamServer(path, Socket), pytest.raises(DrainError, match="timed out"):
+        drain_docker.DockerEngine(RecordedHost(), path).ask("GET", "/list", timeout=0.05)

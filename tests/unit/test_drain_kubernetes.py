@@ -448,3 +448,46 @@ def test_a_bare_pod_that_is_already_terminating_is_awaited(refused: str, pods: l
     else:
         with pytest.raises(DrainError, match="it cannot drain the node n1"):
             hook.pending_work()
+
+
+@pytest.mark.parametrize("name", ["", "-n1", "N1", "n1,n2", "n1 n2", "n" * 254])
+def test_what_is_no_name_of_a_node_is_refused(name: str) -> None:
+    with pytest.raises(DrainError, match=r"gpu_drain_kubernetes_node: '.*' is not the name of a node\. Set it"):
+        drain_kubernetes.KubernetesHook(Kubectl(RecordedHost(), KubectlAccess()), name)
+
+
+@pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
+def test_a_node_that_the_cluster_does_not_have_is_named(action: str) -> None:
+    with pytest.raises(DrainError, match=r"Kubernetes: it has no node n1\. Set gpu_drain_kubernetes_node"):
+        restarting(action, ['Error from server (NotFound): nodes "n1" not found\n'])
+
+
+class Contended(Restarting):
+    """A node that something else changes before each of these patches."""
+
+    def __init__(self, cordoned: bool, conflicts: int) -> None:
+        super().__init__([], cordoned)
+        self.conflicts = conflicts
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if argv[1] == "patch" and self.conflicts:
+            self.conflicts -= 1
+            conflict = 'Error from server (Conflict): Operation cannot be fulfilled on nodes "n1": the object has been modified'
+            return Result(1, "", conflict)
+        return super().run(argv, timeout, env)
+
+
+@pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
+def test_a_node_that_changed_since_it_was_read_is_read_again(action: str) -> None:
+    params = {"reason": REASON, "recorded": False, "timeout": 1800, "deadline": 0.0}
+    for conflicts in (0, 1, drain_kubernetes.TRIES - 1, drain_kubernetes.TRIES):
+        host = Contended(action == hook.UNDRAIN, conflicts)
+        node = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1")
+        hook.run_action(node, action, params, check=True)
+        assert host.conflicts == conflicts and host.node.cordoned == (action == hook.UNDRAIN)
+        if conflicts < drain_kubernetes.TRIES:
+            assert hook.run_action(node, action, params, check=False)["changed"]
+            assert host.node.cordoned == (action == hook.DRAIN)
+        else:
+            with pytest.raises(DrainError, match=r"the node n1 changed during each of \d+ tries\. Run again"):
+                hook.run_action(node, action, params, check=False)

@@ -172,3 +172,74 @@ def test_message_if_slurm_is_not_installed() -> None:
 def test_a_reason_that_slurm_would_not_return_is_refused(reason: str) -> None:
     with pytest.raises(DrainError, match="gpu_drain_reason"):
         drain_slurm.check_reason(reason)
+
+
+@pytest.mark.parametrize("name", ["n1,n2", "n[1-9]", "ALL", "all", "-n1", "", "n" * 256])
+def test_a_name_that_may_be_several_nodes_is_refused(name: str) -> None:
+    with pytest.raises(DrainError, match=r"gpu_drain_slurm_node: '.*' is not the name of one node\. Set it"):
+        drain_slurm.SlurmHook(RecordedHost(), name)
+
+
+NOTHING = Result(0, "", "")
+
+
+def slurm(state: str, jobs: Result = NOTHING, updated: Result = NOTHING) -> drain_slurm.SlurmHook:
+    """The hook of a node in a state, whose jobs and changes have these answers."""
+    shown = Result(0, f"NodeName=n1 State={state} X=1\n   Reason={REASON} [root@now]\n", "")
+    scontrol = ("/x/scontrol", "update", "nodename=n1")
+    answers = {
+        ("/x/scontrol", "show", "node", "n1"): shown,
+        ("/x/squeue", "--noheader", "--nodelist=n1", "--format=%i|%u|%T"): jobs,
+        (*scontrol, "state=drain", "reason=" + REASON): updated,
+        (*scontrol, "state=resume"): updated,
+    }
+    return drain_slurm.SlurmHook(RecordedHost(programs=answers), "n1", "/x")
+
+
+def changes(node: drain_slurm.SlurmHook) -> list[str]:
+    assert isinstance(node.host, RecordedHost)
+    return [argv[3] for argv in node.host.asked if argv[1] == "update"]
+
+
+def act(node: drain_slurm.SlurmHook, action: str, check: bool = False, **more: object) -> hook.Values:
+    given = {"reason": REASON, "recorded": False, "timeout": 1800, "deadline": 0.0}
+    return hook.run_action(node, action, {**given, **more}, check)
+
+
+def test_a_node_is_drained_once() -> None:
+    node = slurm("IDLE")
+    assert act(node, hook.DRAIN, check=True)["changed"] and changes(node) == []
+    assert act(node, hook.DRAIN)["owned"] and changes(node) == ["state=drain"]
+    drained = slurm("IDLE+DRAIN")
+    values = act(drained, hook.DRAIN, recorded=True)
+    assert (values["changed"], values["owned"], values["kept"], changes(drained)) == (False, True, "", [])
+    assert "already drained" in str(act(drained, hook.DRAIN)["kept"])
+
+
+@pytest.mark.parametrize(("action", "state"), [(hook.DRAIN, "IDLE"), (hook.UNDRAIN, "IDLE+DRAIN")])
+def test_a_change_that_slurm_refuses_is_an_error(action: str, state: str) -> None:
+    refused = Result(1, "", "slurm_update error: Invalid user id\n")
+    with pytest.raises(
+        DrainError, match=r"slurm: it refused `scontrol update nodename=n1 state=.*Invalid user id\)\. Run it as"
+    ):
+        act(slurm(state, updated=refused), action)
+
+
+def test_the_end_of_jobs_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = slurm("MIXED+DRAIN", Result(0, "17|alice|RUNNING\n", ""))
+    waiting = {"changed": False, "done": False, "waiting": "1 job on slurm's node n1: 17 of alice (running)"}
+    clock = Clock()
+    monkeypatch.setattr(hook, "wait", partial(hook.wait, now=clock.now, sleep=clock.sleep))
+    assert act(busy, hook.WAIT).items() >= waiting.items()
+    assert act(busy, hook.WAIT, check=True) == {
+        "changed": False,
+        "done": True,
+        "waiting": "",
+        "deadline": 0.0,
+        "remaining_s": 1800,
+    }
+    assert act(slurm("IDLE+DRAIN"), hook.WAIT).items() >= {"changed": False, "done": True, "waiting": ""}.items()
+    with pytest.raises(
+        DrainError, match=r"slurm: squeue failed for the node n1 \(slurm_load_jobs error\)\. Check slurmctld"
+    ):
+        act(slurm("IDLE+DRAIN", Result(1, "", "slurm_load_jobs error")), hook.WAIT)

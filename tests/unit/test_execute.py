@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from plugins.plugin_utils.gpu_ready.execute import copies, model, steps
-from plugins.plugin_utils.gpu_ready.execute.reboot import waits_for_reboot
+from plugins.plugin_utils.gpu_ready.execute.reboot import restart, waits_for_reboot
 from tests.unit import step_calls
 from tests.unit.step_calls import CALLS, MORE, SETTINGS, Recorded
 
@@ -230,9 +231,18 @@ def test_a_host_is_rebooted_with_permission_and_not_under_new_work(
             return {**super().run(*arguments), "reboot_required": True, "held_by": held_by}
 
     reload = {**MORE["nvidia_driver.activate"][1], "why": ""}
-    modules, drained = Module({**SETTINGS, **given}), "drained" in given
+    modules, drained = Module({**SETTINGS, "gpu_ready_reboot_timeout": 1200, **given}), "drained" in given
     part = steps.execute("nvidia_driver", {"nvidia_driver.activate": reload}, modules, lambda _: None, drained)
     assert part.reboot_required and bool(part.reboot_refused) is bool(refused) and refused in part.reboot_refused
+    begun: list[str] = []
+    if refused:
+        with pytest.raises(model.StepFailed, match=re.escape(refused)) as caught:
+            restart(part, begun.append)
+        assert caught.value.result["step"] == "reboot"
+    else:
+        restart(part, begun.append)
+        restart(part, begun.append)
+    assert names(modules).count("reboot") == len(begun) == (not refused)
 
 
 @pytest.mark.parametrize(

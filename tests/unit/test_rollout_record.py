@@ -230,6 +230,44 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path, kind: str) -> None:
     assert (tmp_path / "target").read_text() == "kept"
 
 
+def test_a_turn_of_a_record_without_a_run_does_not_begin(tmp_path: Path) -> None:
+    """Only the header was written before the power failed: nobody knows how many hosts may fail."""
+    path = record.record_path(tmp_path, 7)
+    path.write_text(json.dumps(fold.header_line(7, "upgrade", 0, "0.1.0")) + "\n")
+    with pytest.raises(GpuReadyError, match=r"rollout-7\.jsonl: it has no run, .*Remedy: run the same command again"):
+        RolloutFile(path).begin_turn("a", 8)
+    assert path.read_text().count("\n") == 1
+
+
+def test_a_state_directory_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    with pytest.raises(GpuReadyError, match=r"/state: Not a directory\. Remedy: set gpu_ready_state_dir"):
+        record.read_records(tmp_path / "state")
+    assert record.read_records(tmp_path / "absent") == []
+
+
+def test_a_record_that_cannot_be_opened_is_named_with_the_variable(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 300 + "-7.jsonl")
+    for call in (RolloutFile(path).read, lambda: RolloutFile(path).record_phase("a", "draining", 8)):
+        with pytest.raises(GpuReadyError, match=r"File name too long\. Remedy: set gpu_ready_state_dir"):
+            call()
+
+
+def test_each_line_is_on_the_disk_before_the_turn_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so is the name of a new file: after a power failure, the next run must know which hosts were begun."""
+    synced, sync = [], os.fsync
+
+    def note(handle: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    file = begun(tmp_path)
+    assert synced == ["rollout-7.jsonl", "state"]
+    turn(file, "a", "upgraded")
+    assert synced[2:] == ["rollout-7.jsonl"] * 3
+
+
 def test_a_directory_that_cannot_be_written_is_named_with_the_variable(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the place of the directory")
     with pytest.raises(GpuReadyError) as caught:

@@ -779,3 +779,94 @@ def test_an_answer_that_is_a_failure_fails_the_phase_whatever_part_comes_next(ho
     assert call and call.path == hook
     late = turn._replace(piece=len(pieces_of(turn.phase, host)))
     assert run.carry_out(late, host, {"failure": "it fails"}).turn.reason == "drain: it fails"
+
+
+class PlannedOtherwise(MemoryHost):
+    """A host whose plans have other values, from one of them on (the first: 1)."""
+
+    def __init__(self, disk: Disk, values: dict[str, Any], first: int = 1, **options: Any) -> None:
+        super().__init__(disk, ("docker",), **options)
+        self.values, self.left = values, first
+
+    def answer_gpu_node_plan(self, given: Any) -> dict[str, Any]:
+        plan, self.left = super().answer_gpu_node_plan(given), self.left - 1
+        return plan if self.left > 0 else {**plan, **self.values}
+
+    def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
+        return {"repaired": ["x"]} if "names" not in given else super().answer_gpu_packages(given)
+
+
+NO_GPU = {"plan": {"refusals": [], "gpu_host": False, "summary": "no GPU on the bus"}}
+UNKNOWN = {"upgrade": {"installed": None}, "refusal": "apt is locked"}
+
+
+@pytest.mark.parametrize(
+    ("values", "first", "fails", "end", "why"),
+    [
+        (REFUSED, 1, {}, "untouched", "plan: docker is not offered"),
+        # What gpu_verify says of a host without a GPU is no memory of this one: it would find its driver.
+        (
+            NO_GPU,
+            1,
+            {"gpu_verify": RED},
+            "untouched",
+            "has no GPU to verify any more (no GPU on the bus). Check `lspci -d 10de:`",
+        ),
+        ({"upgrade": {"back": None}}, 2, {"gpu_verify": [RED]}, "out of service", "it names no driver to roll back to"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_ends_the_turn(
+    values: dict[str, Any], first: int, fails: dict[str, Any], end: str, why: str
+) -> None:
+    host = PlannedOtherwise(Disk(), values, first, fails=fails)
+    turn = take_turn(host)
+    assert turn.phase == end and why in run.describe_end(turn, True)[1]
+    assert host.disk.serving == [] and host.disk.drained, "it cannot be verified"
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({**UNKNOWN, "plan": {"refusals": [], "summary": "two drivers"}}, "(two drivers)"),
+        ({**UNKNOWN, "plan": {"refusals": []}}, "(apt is locked)"),
+        ({**UNKNOWN, "upgrade": None, "plan": {"refusals": []}}, "(apt is locked)"),
+    ],
+)
+def test_a_host_whose_driver_is_unclear_is_not_returned_to_service(values: dict[str, Any], why: str) -> None:
+    disk = Disk()
+    take_turn(MemoryHost(disk, ("docker",)), table.DRAIN_ONLY)
+    turn = take_turn(PlannedOtherwise(disk, values), table.UNDRAIN_ONLY)
+    assert turn.phase == "refused" and disk.drained
+    assert f"it is unclear which one is installed {why}" in turn.reason and "gpu_undrain_unverified=true" in turn.reason
+
+
+def test_a_turn_that_repaired_packages_plans_again() -> None:
+    plan = MemoryHost(Disk()).answer_gpu_node_plan({"overrides": {}})
+    host = PlannedOtherwise(Disk(), {"todo": {**plan["todo"], REPAIR: {}}})
+    assert take_turn(host).phase == "upgraded"
+    calls = modules(host)
+    assert calls[calls.index("gpu_node_plan") :][:4] == [
+        "gpu_node_plan",
+        "gpu_packages",
+        "gpu_node_plan",
+        "gpu_upgrade_journal switching",
+    ]
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_module_that_turns_out_to_be_in_use_needs_the_permission_to_reboot(allowed: bool) -> None:
+    """The plan expected to reload it. The recorded driver is restored where the host may not be rebooted."""
+
+    class Host(MemoryHost):
+        def answer_gpu_kernel_module(self, given: Any) -> dict[str, Any]:
+            in_use = self.disk.driver != self.disk.loaded
+            return {"reboot_required": in_use, "held_by": "process 7 (train)" if in_use else ""}
+
+    host = Host(Disk(), ("docker",), gpu_ready_reboot_ok=allowed)
+    turn = take_turn(host)
+    assert ("reboot" in modules(host)) == allowed
+    assert (turn.phase, turn.way) == (("upgraded", "reboot") if allowed else ("rolled back", "live"))
+    assert (
+        allowed
+        or "A reboot is required: the module is in use; held by process 7 (train)" in run.describe_end(turn, True)[1]
+    )

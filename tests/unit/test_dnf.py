@@ -183,6 +183,9 @@ EXPLANATIONS = [
     ("Error! Bad return status for module build on kernel: 5.14.0-570.el9.x86_64 (x86_64)\nConsult /var/lib/dkms/nvidia/1/build/make.log", ["DKMS", "5.14.0-570.el9.x86_64"]),
     (">>> [RPM] %post(a-1-1.noarch) scriptlet failed, exit status 3\nTransaction failed: Rpm transaction failed.", ["%post", "a-1-1.noarch", "3"]),
     (" Problem: The operation would result in removing the following protected packages: dnf", ["would remove dnf"]),
+    ("Error: This command has to be run with superuser privileges (under the root user on most systems).", ["run with become"]),
+    ("You need to be root to perform this command.", ["run with become"]),
+    ("Error: Failed to download metadata for repo 'r': Cannot download repodata/0a-primary.xml.gz: Checksum mismatch", ["r could not be fetched", "a proxy keeps an old file"]),
     ("", ["exit status 1"]),
 ]  # fmt: skip
 SECOND_CAUSES = [
@@ -425,6 +428,41 @@ def test_what_another_dnf_is_doing_is_waited_for_not_repaired(monkeypatch: pytes
     manager = dnf.Dnf(host, wait=5.0)
     monkeypatch.setattr(manager, "wait_for_locks", lambda: packages.Manager.wait_for_locks(manager, sleep))
     assert manager.repair([]) == [] and host.made == []
+
+
+def test_a_lock_that_ends_is_waited_for_and_the_call_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Result(
+        1, "", "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)"
+    )
+    host, slept = Scripted({"-y install": held}), []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            host.answers = {}
+
+    monkeypatch.setattr(dnf.time, "sleep", sleep)
+    assert dnf.Dnf(host, wait=60.0).run_change("installing it", ["install", "a"]).rc == 0
+    assert slept == [2.0, 2.0] and host.made == ["-y install a"] * 3
+    busy = Scripted({"-y install": held})
+    with pytest.raises(packages.PackageError, match="another package manager runs"):
+        dnf.Dnf(busy, wait=0.0).run_change("installing it", ["install", "a"])
+    assert len(busy.made) == 1
+
+
+def test_a_database_that_cannot_be_read_holds_no_lack_of_packages() -> None:
+    host = Scripted({})
+    host.run = lambda *_, **__: Result(1, "", "error: rpmdb open failed")  # type: ignore[method-assign]
+    with pytest.raises(packages.PackageError, match="reading the package database: .*RPM database"):
+        dnf.Dnf(host, wait=0.0).installed()
+
+
+def test_a_stream_that_dnf_leaves_without_a_name_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rpm, "MODULES", str(tmp_path))
+    for name in ("m", "other"):
+        (tmp_path / f"{name}.module").touch()
+    dnf.Dnf(Scripted({}), wait=0.0).restore_streams({"m": None, "other": "1", "absent": None})
+    assert [path.name for path in tmp_path.iterdir()] == ["other.module"]
 
 
 def test_another_stream_is_left_before_one_is_enabled() -> None:

@@ -1,5 +1,7 @@
 """The command lines of the package managers: one table per verb, what is requested and which programs are called how."""
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -408,6 +410,87 @@ def test_a_package_of_ours_that_cannot_be_reinstalled_is_removed(owned: list[str
             "/usr/bin/dnf -y remove a",
         ][:lines]
     )
+
+
+STANZA = "Package: %s\nStatus: install ok %s\nVersion: 1\n\n"
+
+
+@pytest.mark.parametrize("after", ["installed", "half-installed"])
+def test_what_apt_repairs_in_two_calls_or_not_at_all(after: str) -> None:
+    host = CalledHost("apt", files={STATUS: STANZA % ("a", "half-installed")})
+    run = host.run
+
+    def repaired(argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        if argv[-2:] == ["--reinstall", "a"]:
+            host.files[STATUS] = STANZA % ("a", after)
+        return run(argv, timeout, env)
+
+    host.run = repaired  # type: ignore[method-assign]
+    if after == "installed":
+        assert manager("apt", host).repair([]) == ["a"]
+    else:
+        with pytest.raises(PackageError, match=r"a stayed half installed after .*See `dpkg --audit` on this host"):
+            manager("apt", host).repair([])
+    assert host.called[1:] == ["apt-get * install --fix-broken", "apt-get * install --reinstall a"]
+
+
+def test_a_journal_of_dpkg_is_an_interrupted_run() -> None:
+    """dpkg(1): a killed run leaves numbered files in the directory, which --configure reads."""
+    one = STANZA % ("a", "installed")
+    for names, found in ((["0001"], ["dpkg"]), (["tmp.i"], []), ([], [])):
+        files = {STATUS: one, **{f"/var/lib/dpkg/updates/{name}": "" for name in names}}
+        assert manager("apt", CalledHost("apt", files=files)).find_interrupted() == found
+    assert manager("apt", CalledHost("apt", files={STATUS: STANZA % ("b", "unpacked")})).find_interrupted() == ["b"]
+
+
+def test_lists_of_apt_that_are_missing_damaged_or_old_are_stale(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Old ones are read again, for what was published meanwhile."""
+    name = "m_InRelease"
+    monkeypatch.setattr(apt.apt_lists, "DIRECTORY", str(tmp_path))
+    whole = "-----BEGIN PGP SIGNED MESSAGE-----\nSHA256:\n-----END PGP SIGNATURE-----\n"
+    printed = Result(0, f"'http://m/InRelease' {name} 0\n", "")
+    for lists, answer, age, stale in (
+        ({name: whole}, printed, 0, False),
+        ({name: whole}, printed, 2 * apt.DAY, True),
+        ({name: ""}, printed, 0, True),
+        ({}, printed, 0, True),
+        ({name: whole}, Result(100, "", "E: broken"), 0, True),
+    ):
+        os.utime(tmp_path, (time.time() - age, time.time() - age))
+        host = CalledHost(
+            "apt",
+            {"apt-get update --print-uris": answer},
+            files={f"{tmp_path}/{one}": text for one, text in lists.items()},
+        )
+        assert manager("apt", host).lists_are_stale() is stale, (lists, answer, age)
+
+
+def test_damaged_lists_are_deleted_before_apt_reads_them_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(apt.apt_lists, "DIRECTORY", str(tmp_path))
+    (tmp_path / "m_InRelease").write_text("")
+    host = CalledHost("apt", files={f"{tmp_path}/m_InRelease": ""})
+    manager("apt", host).update()
+    assert list(tmp_path.iterdir()) == [] and host.called == ["apt-get * update"]
+
+
+@pytest.mark.parametrize("form", ["apt", "dnf"])
+def test_marks_that_cannot_be_read_are_no_lack_of_marks(form: str) -> None:
+    host = CalledHost(form, dict.fromkeys(("apt-mark", "/usr/bin/"), Result(100, "", "E: broken")))
+    with pytest.raises(PackageError, match="reading .*broken"):
+        manager(form, host).user_installed()
+
+
+def test_a_disk_that_is_too_small_is_named_before_anything_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two directories of one device need the sum."""
+    host = CalledHost("apt")
+    host.free = lambda path: 1_000_000_000  # type: ignore[method-assign]
+    one = manager("apt", host)
+    one.check_free_space(3, [("/usr", 600_000_000), ("/nowhere", 600_000_000)])
+    wanted = r"3 packages need 1\d\d\d MB in /usr, but only 1000 MB are free\. Free space there, then run again"
+    with pytest.raises(PackageError, match=wanted):
+        one.check_free_space(3, [("/usr", 600_000_000), ("/usr/lib", 600_000_000)])
 
 
 # ---- package sources ------------------------------------------------------------------------------------------------

@@ -43,7 +43,19 @@ def test_a_wrong_fingerprint_names_both() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"<html>404</html>", OLD[:20], armored(OLD)[:60], USER, b"\xc6", b"\x98\x05\x03aaaa"]
+    "data",
+    [
+        b"",
+        b"<html>404</html>",
+        OLD[:20],
+        armored(OLD)[:60],
+        USER,
+        b"\xc6",
+        b"\x98\x05\x03aaaa",
+        OLD + b"x",
+        b"\xc6\xe0x",
+    ]
+    + [armored(OLD).replace(b"m", b"!"), armored(OLD).replace(b"=abcd", b"a\n=abcd")],
 )
 def test_damaged_keys_are_errors(data: bytes) -> None:
     with pytest.raises(openpgp.OpenPgpError):
@@ -66,6 +78,13 @@ def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
             assert [key.fingerprint for key in openpgp.parse_keys(data)] == [expected]
     finally:
         subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
+
+
+def test_the_fingerprint_of_a_version_6_key() -> None:
+    """The sample certificate of RFC 9580, appendix A.3."""
+    packet = base64.b64decode("xioGY4d/4xsAAAAg+U2nu0jWCmHlZ3BqZYfQMxmZu52JGggkLq2EVD34laM=")
+    (key,) = openpgp.parse_keys(packet)
+    assert key.fingerprint == "CB186C4F0609A697E4D52DFA6C722B0C1F1E27C18A56708F6525EC27BAD9ACC9"
 
 
 def test_armour_round_trip() -> None:

@@ -42,10 +42,28 @@ def test_packages_are_named_as_rpm_prints_them() -> None:
         ("1.a", "1.1", -1),
         ("2.0.1", "2.0", 1),
         ("10.001", "10.1", 0),
+        ("1.rc.2", "1.rc.1", 1),
+        ("1~rc2", "1~rc1", 1),
+        ("1^git2", "1^git1", 1),
+        ("2-1.el9_6", "2-1.el9_4", 1),
+        ("1.el9", "1.el9", 0),
+        ("1.b", "1.a", 1),
+        ("1.0^", "1.0~", 1),
     ],
 )
 def test_versions_are_ordered_as_rpm_does(left: str, right: str, order: int) -> None:
     assert rpm.compare(left, right) == order and rpm.compare(right, left) == -order
+
+
+def test_the_packages_that_a_user_asked_yum_for() -> None:
+    """One directory per package: LETTER/CHECKSUM-NAME-VERSION-RELEASE-ARCH (yum 3, rpmsack.py)."""
+    reasons = {
+        "n/0a-nvidia-driver-580.95-1.el7-x86_64": "user\n",
+        "l/0b-libx-1-1-noarch": "dep",
+        "z/0c-zsh-5-1-x86_64": "user",
+    }
+    host = RecordedHost(files={f"{rpm.YUMDB}/{name}/reason": text for name, text in reasons.items()})
+    assert rpm.read_user_installed(host) == {"nvidia-driver", "zsh"}
 
 
 def test_version_locks_of_all_three_managers() -> None:

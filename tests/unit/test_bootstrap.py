@@ -14,6 +14,7 @@ from plugins.plugin_utils.gpu_ready.bootstrap import choose as bootstrap
 from plugins.plugin_utils.gpu_ready.bootstrap import python_scripts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.unit.gpg_keys import GpgHome
+from tests.unit.lying_host import run_playbook
 
 CENTOS = 'system\nNAME="CentOS Linux"\nVERSION_ID="7"\nID="centos"\nID_LIKE="rhel fedora"\nPRETTY_NAME="CentOS Linux 7 (Core)"\n'
 ROCKY = 'system\nID="rocky"\nVERSION_ID="8.10"\nID_LIKE="rhel centos fedora"\nPRETTY_NAME="Rocky Linux 8.10"\n'
@@ -245,3 +246,14 @@ def test_the_playbook_names_the_python_that_a_host_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "\x00", "system", "python x y\n", "manager\n"])
 def test_garbled_answers_are_read_without_a_crash(text: str) -> None:
     assert bootstrap.parse_found(text).pythons == []
+
+
+@pytest.mark.host_io
+def test_a_host_whose_interpreter_is_missing_is_planned_with_the_python_that_it_has(tmp_path: Path) -> None:
+    """Facts come from this machine; --check, so nothing of it is changed."""
+    host = {"ansible_connection": "local", "ansible_become": False, "ansible_remote_tmp": str(tmp_path / "tmp")}
+    done = run_playbook(
+        tmp_path, "site.yml", {"n1": host | {"ansible_python_interpreter": "/nowhere/python3"}}, "--check"
+    )
+    assert "The module interpreter '/nowhere/python3' was not found" in done.stdout
+    assert "  1 of 1 host planned" in done.stdout, done.stdout + done.stderr

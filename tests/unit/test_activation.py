@@ -149,3 +149,19 @@ def test_pods_of_daemon_sets_are_restarted_instead_of_the_host(
     assert isinstance(step.params, ActivateParams)
     assert (step.params.action, step.params.kubelet) == (action, restarted)
     assert ("are restarted: PID 7" in step.why) == bool(restarted and processes)
+
+
+def test_a_module_of_the_other_flavour_is_replaced_by_the_one_on_disk() -> None:
+    facts = having(host("535.261.03"), driver={"loaded": ModuleFacts("535.261.03", "open")})
+    (step,) = decide(facts).steps
+    assert step.params.action == "reload" and step.why.startswith(
+        "the loaded module is open, the installed one proprietary"
+    )
+    unknown = having(host("535.261.03"), driver={"loaded": ModuleFacts("535.261.03", None)})
+    assert decide(unknown).steps == []
+
+
+def test_a_module_that_is_loaded_and_on_disk_as_requested_stays() -> None:
+    """Other packages of the driver are missing, and none of them touches the module."""
+    assert decide(host("535.261.03"), satisfied=False, version="535.261.03").steps == []
+    assert decide(host("535.261.03", "535.104.05"), satisfied=False, version="535.261.03").steps != []

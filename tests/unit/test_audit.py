@@ -320,3 +320,14 @@ def test_an_upgrade_that_is_not_finished_is_called_that(phase: str, state: str, 
 def test_packages_that_are_not_held_are_counted() -> None:
     (holds,) = [one for one in audited(in_an_upgrade("done"))["checks"] if one["name"] == "holds"]
     assert re.match(r"\d+ packages are not held, so an unattended upgrade could leave", holds["why"]), holds
+
+
+def test_a_module_of_another_version_for_the_next_kernel_is_drift() -> None:
+    host = new_kernel(True, "/usr/bin/gcc", has_module=True)
+    assert host.driver.on_disk
+    host = having(host, driver={"next_module": host.driver.on_disk._replace(version="470.1.1")})
+    answer = audited(host)
+    assert "next_boot" in drifting(answer)
+    assert "the module for kernel 6.1.0-99-amd64 is 470.1.1" in check(answer, "next_boot")["why"]
+    gone = check(audited(having(host, driver={"on_disk": None})), "next_boot")
+    assert gone["why"].endswith("the driver on disk is none") and not gone["ok"]

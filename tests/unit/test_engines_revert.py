@@ -185,3 +185,39 @@ def test_containers_of_containerd_are_not_left_without_the_runtime_that_ends_the
         assert "host_in_use" in [one.code for one in decided.refusals]
         assert "k8s.io/abc" in decided.refusals[0].message
     assert decide(facts, names, "toolkit").refusals == []
+
+
+@pytest.mark.parametrize("recorded", [{}, KEYS])
+def test_a_file_that_cannot_be_read_is_refused_where_it_has_keys_of_ours(recorded: "dict[str, Any]") -> None:
+    facts = having(
+        host(), docker={"daemon_json": dict(exists=True, text="{")}, runtime={"manifest": {"keys": recorded}}
+    )
+    decided = decide(facts, ["podman"])
+    assert [one.code for one in decided.refusals] == (["daemon_json_invalid"] if recorded else [])
+    assert "configure" not in runtime(decided)
+
+
+@pytest.mark.parametrize(
+    ("mode", "version", "value", "info", "need"),
+    [
+        ("toolkit", "28.0.4", {"runtimes": {"nvidia": NVIDIA}}, {"runtimes": ["runc"]}, "reload"),
+        (
+            "toolkit",
+            "28.0.4",
+            {"runtimes": {"nvidia": NVIDIA}, "default-runtime": "nvidia"},
+            {"default_runtime": "runc"},
+            "reload",
+        ),
+        ("toolkit", "28.0.4", {"runtimes": {"nvidia": NVIDIA}, "default-runtime": "nvidia"}, {}, None),
+        ("cdi", "26.1.5", {"features": {"cdi": True}}, {"cdi_dirs": []}, "restart"),
+        ("cdi", "26.1.5", {"features": {"cdi": True}}, {}, None),
+    ],
+)
+def test_what_daemon_json_says_and_docker_does_not_use_yet_is_applied(
+    mode: str, version: str, value: "dict[str, Any]", info: "dict[str, Any]", need: "str | None"
+) -> None:
+    """A run was killed between the file and the restart."""
+    facts = having(host(version, json.dumps(value)), docker={"info": info})
+    default = "default-runtime" in value
+    found = runtime(decide(facts, ["docker"], mode, nvidia_container_runtime_default=default)).get("configure")
+    assert (found and todo(found)["activation"]) == need

@@ -13,7 +13,7 @@ from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan.cuda import cudnn as planner
 from plugins.plugin_utils.gpu_ready.plan.model import Choices, CudaChoice, ToolkitChoice
 from tests.unit.hosts import A100, B200, P40, T4, UNKNOWN, V100, carried_out, having, with_packages
-from tests.unit.plans import settings, todo
+from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_cuda import host
 
 MIRROR = "http://mirror.example:8080"
@@ -277,6 +277,38 @@ def test_names_versions_and_holds_of_packages(
 def test_the_repository_is_added_where_no_toolkit_adds_it() -> None:
     facts = host(T4, toolkits={"12.9": "runfile"})
     assert [step.id for step in packages(facts, "12.9").steps] == ["cudnn.repository", "cudnn.packages"]
+
+
+@pytest.mark.parametrize(
+    ("source", "satisfied", "toolkits", "adds"),
+    [("cuda_repo", False, "runfile", False), ("cuda_repo", True, "runfile", True), ("distro", False, "runfile", True),
+     ("distro", True, "repo", True)],
+)  # fmt: skip
+def test_the_repository_is_added_once(source: str, satisfied: bool, toolkits: str, adds: bool) -> None:
+    """The driver's installation adds it, too; a toolkit that is there adds nothing."""
+    facts = host(T4, toolkits={"12.9": "package" if toolkits == "repo" else "runfile"})
+    cuda_choice = CudaChoice(toolkits, [ToolkitChoice("12.9", "/usr/local/cuda-12.9")])
+    choices = driver_choice(580, source=source, satisfied=satisfied)._replace(cuda=cuda_choice)
+    found = [step.id for step in planner.plan_cudnn(facts, settings(cudnn_source="package"), choices).steps]
+    assert found == ["cudnn.repository"] * adds + ["cudnn.packages"]
+
+
+def test_without_a_repository_of_nvidia_there_are_no_packages() -> None:
+    facts = having(host(T4, toolkits={"12.9": "runfile"}), base={"distro": None})
+    (refusal,) = packages(facts, "12.9").refusals
+    assert (refusal.code, refusal.remedy) == ("source_impossible", "set cudnn_source to archive")
+    assert "no repository for this distribution" in refusal.message
+
+
+def test_packages_that_are_no_longer_needed_are_removed_with_that_reason() -> None:
+    facts = packaged(host(T4, toolkits={"12.9": "package", "13.0": "package"}), libcudnn9_cuda_12="9.10.2.21-1")
+    others = {name.replace("-12", "-13"): f"{newest('13', '7.5')}.1-1" for name in DEB}
+    facts = having(
+        facts, cudnn_packages={"installed": {**facts.cudnn_packages.installed, **others}, "ours": [*others, DEB[0]]}
+    )
+    decided = packages(facts, "13.0")
+    assert decided.steps[-1].why == "libcudnn9-cuda-12 is no longer needed"
+    assert by_id(decided)["remove"] == ["libcudnn9-cuda-12"]
 
 
 @pytest.mark.parametrize(

@@ -349,6 +349,14 @@ def test_an_unavailable_version_is_refused(installed: Any, more: Any, code: str,
     assert (refusal.code, words in refusal.message) == (code, True), refusal
 
 
+def test_docker_of_a_distribution_that_the_catalog_does_not_know_is_left_to_the_operator() -> None:
+    facts = having(host(engine(None)), base={"distro": None, "os": {"id": "void"}})
+    (refusal,) = docker.plan_docker(facts, settings(), Choices()).refusals
+    assert refusal.code == "unknown_distribution" and refusal.message.endswith("for this distribution (void)")
+    present = having(host(engine("28.0.4")), base={"distro": None, "os": {"id": "void"}})
+    assert docker.plan_docker(present, settings(), Choices()).refusals == []
+
+
 @pytest.mark.parametrize(
     ("installed", "more", "version"),
     [({}, {"docker_engine_version": "28.5"}, "28.5"), (CE, {"docker_engine_version": "5:24.0.9-1"}, "24.0.9"),

@@ -464,6 +464,13 @@ def test_a_kernel_that_splits_off_the_module_gets_its_package(distro: str, packa
     assert step.params.packages == [package + host.base.kernel.running]
 
 
+def test_a_driver_without_a_subnet_manager_for_nvlink_5_is_not_adopted() -> None:
+    host = with_driver(nvlink5_host("ubuntu2404"), "580.95.05", "open", "distro", [])
+    decided = decide(host)
+    (refusal,) = decided.refusals
+    assert refusal.code == "foreign_driver" and "which has no fabric manager" in refusal.message
+
+
 def test_ubuntus_archive_has_no_subnet_manager_for_nvlink_5() -> None:
     host = nvlink5_host("ubuntu2404")
     assert decide(host).choice.source == "cuda_repo"

@@ -643,6 +643,20 @@ def test_the_report_has_the_reason_why_the_rollout_stopped() -> None:
     assert results.failed_hosts(found, GOOD, ["e"]) == ["a", "c", "d"]
 
 
+def test_a_long_table_has_the_time_out_of_service_of_all_hosts_in_one_line() -> None:
+    hosts = [f"n{number:02}" for number in range(41)]
+    ends: dict[str, Any] = {
+        name: {"state": "upgraded", "seconds_unavailable": 60 + at} for at, name in enumerate(hosts)
+    }
+    line = "Seconds out of service: 60 to 100, median 80"
+    table = tables.result_table(results.host_results(hosts, ends, [], {}, []), GOOD, 0)
+    assert line in table.splitlines() and "n17" not in table
+    few = tables.result_table(results.host_results(hosts[:40], ends, [], {}, []), GOOD, 0)
+    assert "Seconds out" not in few and "n17" in few
+    silent = {name: {"state": "upgraded"} for name in hosts}
+    assert "Seconds out" not in tables.result_table(results.host_results(hosts, silent, [], {}, []), GOOD, 0)
+
+
 def test_a_paused_host_is_in_a_good_state() -> None:
     found = {name: results.paused_result(name, entry("due")) for name in "bc"}
     found |= results.host_results(["a"], {"a": {"state": "upgraded"}}, [], {}, [])

@@ -121,3 +121,22 @@ def test_yum_cannot_download_beforehand(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="yum 3: .*gpu_upgrade_exclude"):
         stage.stage_packages(manager, stage.StageRequest(names=[DRIVER]))
     assert manager.calls == []
+
+
+def test_the_files_of_apt_are_found_where_the_site_keeps_its_cache(tmp_path: Path) -> None:
+    """Dir::Cache moves it; file names have the colon of an epoch as %3a (apt-pkg/acquire-item.cc)."""
+    asked = ("apt-config", "shell", "FOUND", "Dir::Cache::archives/d")
+    (tmp_path / "nvidia-headless_1%3a580.95-1_amd64.deb").touch()
+    moved = RecordedHost(
+        files={str(path): "" for path in tmp_path.iterdir()}, programs={asked: Result(0, f"FOUND='{tmp_path}/'\n", "")}
+    )
+    assert archives.cache_directory(moved) == str(tmp_path)
+    assert archives.cache_directory(RecordedHost()) == "/var/cache/apt/archives"
+    assert archives.find_deb(moved, "nvidia-headless", "1:580.95-1") == str(
+        tmp_path / "nvidia-headless_1%3a580.95-1_amd64.deb"
+    )
+    assert (
+        archives.find_deb(moved, "nvidia-headless", "1:580.96-1")
+        is archives.find_deb(moved, "nvidia", "1:580.95-1")
+        is None
+    )

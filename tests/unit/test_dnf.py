@@ -1,6 +1,7 @@
 """Calls to dnf 4, dnf5 and yum 3, parsers of their output, and messages for their failures."""
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -441,7 +442,7 @@ def test_a_lock_that_ends_is_waited_for_and_the_call_made_again(monkeypatch: pyt
         if len(slept) == 2:
             host.answers = {}
 
-    monkeypatch.setattr(dnf.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     assert dnf.Dnf(host, wait=60.0).run_change("installing it", ["install", "a"]).rc == 0
     assert slept == [2.0, 2.0] and host.made == ["-y install a"] * 3
     busy = Scripted({"-y install": held})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, Result
-from plugins.module_utils.gpu_ready.cluster.kubectl import Kubectl, KubectlAccess
+from plugins.module_utils.gpu_ready.cluster.kubectl import TRIES, Kubectl, KubectlAccess
 from plugins.module_utils.gpu_ready.drain import hook
 from plugins.module_utils.gpu_ready.drain import kubernetes as drain_kubernetes
 from plugins.module_utils.gpu_ready.drain.hook import one_line
@@ -480,12 +480,12 @@ class Contended(Restarting):
 @pytest.mark.parametrize("action", [hook.DRAIN, hook.UNDRAIN])
 def test_a_node_that_changed_since_it_was_read_is_read_again(action: str) -> None:
     params = {"reason": REASON, "recorded": False, "timeout": 1800, "deadline": 0.0}
-    for conflicts in (0, 1, drain_kubernetes.TRIES - 1, drain_kubernetes.TRIES):
+    for conflicts in (0, 1, TRIES - 1, TRIES):
         host = Contended(action == hook.UNDRAIN, conflicts)
         node = drain_kubernetes.KubernetesHook(Kubectl(host, KubectlAccess()), "n1")
         hook.run_action(node, action, params, check=True)
         assert host.conflicts == conflicts and host.node.cordoned == (action == hook.UNDRAIN)
-        if conflicts < drain_kubernetes.TRIES:
+        if conflicts < TRIES:
             assert hook.run_action(node, action, params, check=False)["changed"]
             assert host.node.cordoned == (action == hook.DRAIN)
         else:

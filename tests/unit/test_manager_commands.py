@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
-from plugins.module_utils.gpu_ready.packaging import apt, dnf, install, repositories, rpm, yum_repos
+from plugins.module_utils.gpu_ready.packaging import apt, apt_lists, dnf, install, repositories, rpm, yum_repos
 from plugins.module_utils.gpu_ready.packaging.dpkg_status import STATUS
 from plugins.module_utils.gpu_ready.packaging.manager import (
     Manager,
@@ -448,7 +448,7 @@ def test_lists_of_apt_that_are_missing_damaged_or_old_are_stale(
 ) -> None:
     """Old ones are read again, for what was published meanwhile."""
     name = "m_InRelease"
-    monkeypatch.setattr(apt.apt_lists, "DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(apt_lists, "DIRECTORY", str(tmp_path))
     whole = "-----BEGIN PGP SIGNED MESSAGE-----\nSHA256:\n-----END PGP SIGNATURE-----\n"
     printed = Result(0, f"'http://m/InRelease' {name} 0\n", "")
     for lists, answer, age, stale in (
@@ -468,7 +468,7 @@ def test_lists_of_apt_that_are_missing_damaged_or_old_are_stale(
 
 
 def test_damaged_lists_are_deleted_before_apt_reads_them_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(apt.apt_lists, "DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(apt_lists, "DIRECTORY", str(tmp_path))
     (tmp_path / "m_InRelease").write_text("")
     host = CalledHost("apt", files={f"{tmp_path}/m_InRelease": ""})
     manager("apt", host).update()

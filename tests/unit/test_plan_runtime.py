@@ -406,6 +406,10 @@ def test_what_the_service_of_a_removed_toolkit_wrote_is_removed_with_it() -> Non
     decision = switched(facts, "native")
     assert (ids(decision), decision.refusals) == (["cleanup", "cdi_spec", "configure"], [])
     assert todo(decision.steps[0])["remains"] == ["/var/run/cdi/nvidia.yaml"]
+    # A service that does not write it, and a file that is not there: nothing stays behind.
+    left: dict[str, Any]
+    for left in ({"refresh": False}, {"specs": []}):
+        assert todo(switched(having(facts, runtime=left), "native").steps[0])["remains"] == []
 
 
 def test_two_specifications_of_the_same_devices_are_refused() -> None:

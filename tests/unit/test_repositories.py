@@ -264,6 +264,7 @@ def rpm_repository(directory: Path, **values: Any) -> Repository:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_repository_of_dnf_is_read_and_its_key_recorded(repos: Path, tmp_path: Path, fails: bool) -> None:
+    recorded: dict[str, Any]
     for imported, recorded in (("", {DOCKER.lower(): {}}), (DOCKER[-8:].lower(), {})):
         for path in (repos / "gpu-ready-x.repo", tmp_path / "keyrings/x.gpg", tmp_path / "state/manifest.json"):
             path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from plugins.module_utils.gpu_ready.base import manifest
 from plugins.module_utils.gpu_ready.packaging import archives
 from plugins.module_utils.gpu_ready.packaging.apt import Apt
 from plugins.module_utils.gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
@@ -146,7 +147,7 @@ def test_the_driver_is_chosen_with_the_pins_as_they_will_be(
     """The present pin package goes, the next one counts, and so does what the owner pins; nothing of it is left."""
     newest, preferences, work = "1:580.200-0ubuntu1", host.root / "etc/apt/preferences.d", tmp_path / "work"
     monkeypatch.setattr(stage, "PREFERENCES", str(preferences))
-    monkeypatch.setattr(stage.manifest, "DIRECTORY", str(work))
+    monkeypatch.setattr(manifest, "DIRECTORY", str(work))
     preferences.mkdir()
     repository.driver(OLD)
     manager(host).update()

@@ -1,6 +1,7 @@
 """What an upgrade downloads beforehand with dnf; with apt: test_rollback_packages.py."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def no_cache_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_the_upgrade_and_its_rollback_install_is_downloaded(tmp_path: Path) -> None:
     manager = Dnf(tmp_path, BOTH)
-    names = [DRIVER | {"parts": "nvidia-driver$"}]
+    names: list[object] = [DRIVER | {"parts": "nvidia-driver$"}]
     request = stage.StageRequest(names=names, pins=["pin-595"], pins_removed=["tool"], streams={"nvidia": "595"})
     staged = stage.stage_packages(manager, request)
     assert staged.coming == [f"cuda-drivers={NEW}", f"new-library={NEW}", f"nvidia-driver={NEW}"]
@@ -87,7 +88,8 @@ def test_a_removal_that_nobody_asked_for_is_refused_before_the_download(tmp_path
     with pytest.raises(PackageError, match="would remove tool, which was not requested"):
         stage.stage_packages(manager, stage.StageRequest(names=[DRIVER]))
     assert [one[0] for one in manager.calls] == ["update", "simulate"]
-    stage.stage_packages(manager, stage.StageRequest(names=[DRIVER])._replace(**{field: ["tool"]}))
+    asked: dict[str, Any] = {field: ["tool"]}
+    stage.stage_packages(manager, stage.StageRequest(names=[DRIVER])._replace(**asked))
 
 
 def test_a_version_that_no_repository_has_any_more_is_refused_although_dnf_succeeds(tmp_path: Path) -> None:

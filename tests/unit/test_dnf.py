@@ -344,6 +344,17 @@ def test_headers_of_one_more_kernel_push_no_others_out(program: str) -> None:
     assert "--setopt=installonly_limit=0" in dnf.Dnf(Scripted({}, program=program), wait=0.0).options()
 
 
+@pytest.mark.parametrize("program", ["/usr/bin/dnf", "/usr/bin/yum"])
+def test_repositories_of_others_may_fail_and_ours_may_not(program: str) -> None:
+    """yum 3 applies such options in any order, so there the one that is read has no exception beside it."""
+    manager, yum = dnf.Dnf(Scripted({}, program=program), wait=0.0), program.endswith("yum")
+    others, ours = "--setopt=*.skip_if_unavailable=1", "--setopt=gpu-ready-*.skip_if_unavailable=0"
+    for needed in ("", "gpu-ready-x"):
+        options = manager.options(needed)
+        assert (others in options) is not (yum and bool(needed)) and (ours in options) is not yum
+    assert ("--setopt=install_weak_deps=False" in manager.options()) is not yum
+
+
 def test_versions_become_exact_and_removals_are_part_of_the_installation() -> None:
     table = (
         "Installing:\n driver x86_64 3:580.95.05-1 r 1 k\nRemoving:\n old x86_64 1-1 @r 1 k\nTotal download size: 1 k\n"

@@ -342,6 +342,15 @@ def test_an_impossible_installer_is_refused(asked: str, files: dict[str, Any], c
     assert [word for word in words if word not in text] == []
 
 
+@pytest.mark.parametrize(
+    ("source", "distro", "newer"), [("auto", "debian12", True), ("none", "debian12", False), ("auto", None, False)]
+)
+def test_a_newer_driver_is_a_remedy_where_the_host_can_have_one(source: str, distro: str | None, newer: bool) -> None:
+    facts = having(host(T4), base={"distro": distro})
+    (refusal,) = decide(facts, 535, "13.0", nvidia_driver_source=source, cuda_toolkit_source="runfile").refusals
+    assert refusal.code == "cuda_above_driver" and ("nvidia_driver_branch" in refusal.remedy) is newer
+
+
 def test_a_toolkit_unknown_to_the_catalog_is_installed_by_the_operators_installer_with_a_warning() -> None:
     files = {"10.2": "/srv/cuda_10.2.89_440.33.01_linux.run"}
     decided = decide(host(T4), 535, "10.2", cuda_toolkit_source="runfile", cuda_toolkit_runfiles=files)

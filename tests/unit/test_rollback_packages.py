@@ -137,6 +137,15 @@ def test_a_second_upgrade_keeps_the_files_of_the_recorded_driver_only(
     assert files == {archives.LISTING, listed[f"{DRIVER}={OLD}"][0]}
 
 
+def test_a_disk_that_is_too_small_is_named_before_the_download(host: PrivateRoot, repository: DriverRepository) -> None:
+    with_old_driver(host, repository)
+    repository.driver(OLD, NEW)
+    host.free = lambda path: 1000  # type: ignore[method-assign]
+    with pytest.raises(PackageError, match="2 packages need .* but only 0 MB are free"):
+        prepare_upgrade(host)
+    assert archives.read_listing(host, manager(host).store) == {}
+
+
 def pin(name: str, version: str) -> str:
     return f"Package: {name}\nPin: version {version}\nPin-Priority: 1001\n"
 

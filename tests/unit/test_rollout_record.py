@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
+from plugins.module_utils.gpu_ready.upgrade.model import PHASES
 from plugins.plugin_utils.gpu_ready.rollout import fold, record
 from plugins.plugin_utils.gpu_ready.rollout.fold import RecordedRun
 from plugins.plugin_utils.gpu_ready.rollout.record import RolloutFile
@@ -72,6 +73,16 @@ def test_the_lines_of_a_rollout_say_what_was_done() -> None:
         "a": (True, True), "b": (False, False), "c": (False, True), "d": (False, False),
     }  # fmt: skip
     assert found.failures() == [] and found.failures(["a", "c", "d"]) == ["c"]
+
+
+@pytest.mark.parametrize("phase", ["", *PHASES])
+def test_a_host_is_changed_from_its_drain_on_although_a_later_turn_ends_without_a_change(phase: str) -> None:
+    """A rollback returns only hosts that the rollout changed."""
+    begin = {"line": "begin", "host": "a", "time": 8}
+    phases = [{"line": "phase", "host": "a", "time": 9, "phase": phase}] if phase else []
+    end = {"line": "end", "host": "a", "time": 30, "state": "left_out", "reason": "another run"}
+    found = fold.fold(lines(begin, *phases, fold.run_line(run_of(now=20)), begin, end), 7, PATH)
+    assert found.hosts["a"].changed is (phase not in ("", "staged", "untouched"))
 
 
 def test_a_later_run_counts_its_own_failures_and_has_its_own_targets() -> None:

@@ -233,6 +233,7 @@ def test_the_lease_waits_for_the_last_step_of_a_killed_run() -> None:
     running = {"msg": "its last step still runs", "another_run": True, "last_step_running": True}
     host = MemoryHost(Disk(), fails={"gpu_lease taken": [running, running]})
     assert take_turn(host).phase == "upgraded" and modules(host)[:3] == ["gpu_lease taken"] * 3
+    assert host.events.count(("note", "lease", "waiting for the last step of a run that was killed")) == 2
     endless = MemoryHost(Disk(), fails={"gpu_lease taken": running})
     turn = take_turn(endless)
     assert turn.phase == "left out" and 80 <= modules(endless).count("gpu_lease taken") <= 92
@@ -346,6 +347,7 @@ def test_a_journal_that_names_another_node_is_refused() -> None:
 @pytest.mark.parametrize(("seconds", "rounds"), [(1, drain.MOST_ROUNDS), (100, 25)])
 def test_a_wait_that_never_ends_ends(seconds: int, rounds: int) -> None:
     clock, asked = [0.0], []
+    shown: list[str] = []
 
     def call(deadline: float) -> dict[str, Any]:
         clock[0] += seconds
@@ -353,8 +355,9 @@ def test_a_wait_that_never_ends_ends(seconds: int, rounds: int) -> None:
         return {"done": False, "deadline": 5.0, "remaining_s": 10**9, "waiting": "time"}
 
     with pytest.raises(Exception, match="lasts longer than gpu_upgrade_drain_timeout allows"):
-        drain.until_done(call, 1800, lambda: clock[0], lambda _: None)
+        drain.until_done(call, 1800, lambda: clock[0], shown.append)
     assert len(asked) == rounds and asked[:2] == [0.0, 5.0]
+    assert shown == ["waiting at most 1000000000 s more for time"] * rounds
 
 
 def test_an_unreachable_host_raises_nothing_and_keeps_its_journal() -> None:
@@ -525,6 +528,7 @@ def planned(todo: Any = None, lease: str = "") -> dict[str, Any]:
         (planned(lease="a"), {"before": "b"}, 1, True, ""),
         (planned(lease="a"), {"before": ""}, 1, True, ""),
         (planned(lease="a"), {"before": "a", "waits": 1}, 1, True, ""),
+        (planned(), {"held_by": "bob works on it", "check": True}, 0, True, ""),
         (planned(lease="a"), {"before": "b", "then": REFUSED}, 1, True, "docker is not offered"),
         # What an interrupted package operation left is repaired once.
         (planned({REPAIR: {}}), {"repaired": ["x"]}, 1, True, ""),
@@ -540,7 +544,8 @@ def test_what_comes_between_a_plan_and_its_first_step(
         check = answers.get("check", False)
 
         def answer_gpu_lease(self, given: Any) -> dict[str, Any]:
-            return {**super().answer_gpu_lease(given), **({"before": answers["before"]} if "before" in answers else {})}
+            told = {name: answers[name] for name in ("before", "held_by") if name in answers}
+            return {**super().answer_gpu_lease(given), **told}
 
         def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
             return {"repaired": answers["repaired"]}
@@ -559,6 +564,8 @@ def test_what_comes_between_a_plan_and_its_first_step(
     else:
         begins.begin(host, plan, ask, kept.append)
     assert (len(kept), host.disk.leased) == (asked, leased)
+    held = answers.get("held_by")
+    assert [text for kind, phase, text in host.events if (kind, phase) == ("note", "plan")] == ([held] if held else [])
     assert ("gpu_packages" in modules(host)) == ("repaired" in answers and not host.check)
 
 

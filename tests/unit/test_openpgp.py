@@ -37,6 +37,12 @@ def test_pick_omits_other_keys() -> None:
     assert pinned_key.pick_key(both, openpgp.fingerprint(BODY).lower()) == OLD + USER
 
 
+def test_pick_keeps_every_signature_of_the_key_and_of_its_names() -> None:
+    signature = bytes([0x88, 2]) + b"\x04\x10"
+    whole = OLD + signature * 2 + USER + signature * 3 + USER
+    assert pinned_key.pick_key(whole, openpgp.fingerprint(BODY)) == whole
+
+
 def test_a_wrong_fingerprint_names_both() -> None:
     with pytest.raises(openpgp.OpenPgpError, match=f"{openpgp.fingerprint(BODY)}, expected is {'AB' * 20}"):
         pinned_key.pick_key(OLD, "ABAB " * 10)

@@ -178,7 +178,14 @@ def test_an_optional_package_without_a_candidate_is_skipped(stale: bool, update_
 
 def test_the_parts_of_an_exact_metapackage_are_chosen_from_fresh_lists() -> None:
     """A metapackage requires its parts in its version or a newer one: alone it would install the newest."""
-    manager = Fake({"meta": ["1-1", "2-1"], "meta-part": ["1-1", "2-1"], "other": ["1"]})
+    manager = Fake({"other": ["1"]})
+    fresh, update = {"meta": ["1-1", "2-1"], "meta-part": ["1-1", "2-1"]}, manager.update
+
+    def read() -> None:
+        update()
+        manager.sources.update(fresh)
+
+    manager.update = read  # type: ignore[method-assign]
     given: dict[str, Any] = {"names": ["meta=1-1", "other"], "parts": {"meta": "part$"}, "update_cache": True}
     manager.stale = True
     assert converge(manager, **given)["versions"] == {"meta": "1-1", "meta-part": "1-1", "other": "1"}

@@ -140,6 +140,31 @@ def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have
 
 
 @pytest.mark.parametrize(
+    ("device", "asked", "branch", "flavour", "driven"),
+    [
+        (UNKNOWN, None, catalog.NEWEST_BRANCH, "open", True),
+        (UNKNOWN, None, catalog.NEWEST_BRANCH, "proprietary", False),
+        (UNKNOWN, None, catalog.NEWEST_BRANCH - 1, "open", False),
+        (UNKNOWN, 580, 580, "open", True),
+        (UNKNOWN, 470, 470, "proprietary", True),
+        (OLD_UNKNOWN, 470, 470, "proprietary", True),
+        (OLD_UNKNOWN, 470, 470, "open", False),
+        (OLD_UNKNOWN, None, 470, "proprietary", False),
+        (P40, None, 580, "proprietary", True),
+        (P40, None, 595, "proprietary", False),
+        (P40, None, 580, "open", False),
+        (B200, None, 570, "open", True),
+        (B200, None, 550, "open", False),
+    ],
+)
+def test_which_drivers_that_no_list_has_drive_a_gpu(
+    device: str, asked: int | None, branch: int, flavour: str, driven: bool
+) -> None:
+    request = candidates.DriverRequest(None, asked, None, None, "compute")
+    assert candidates.drives(bare(device).base.gpus[0], branch, flavour, request) is driven
+
+
+@pytest.mark.parametrize(
     ("devices", "requested", "code", "words"),
     [
         ([P40], {"nvidia_driver_branch": "595"}, "branch_above_ceiling", "580"),

@@ -544,7 +544,7 @@ def test_what_comes_between_a_plan_and_its_first_step(
         check = answers.get("check", False)
 
         def answer_gpu_lease(self, given: Any) -> dict[str, Any]:
-            told = {name: answers[name] for name in ("before", "held_by") if name in answers}
+            told: dict[str, Any] = {name: answers[name] for name in ("before", "held_by") if name in answers}
             return {**super().answer_gpu_lease(given), **told}
 
         def answer_gpu_packages(self, given: Any) -> dict[str, Any]:

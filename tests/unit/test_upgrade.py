@@ -210,6 +210,7 @@ def test_a_driver_that_can_be_reloaded_is_due() -> None:
     found = status(host_facts(), decided(INSTALL, activate("reload")))
     assert (found["state"], found["way"], found["from"], found["to"]) == ("due", "live", "580.95.05", "595.91.07")
     assert found["installed"] == OLD._asdict() and found["back"] is None
+    assert found["why"] == "2x Tesla T4"
 
 
 def test_programs_on_the_gpus_are_left_to_the_drain() -> None:
@@ -223,12 +224,21 @@ def test_a_reboot_needs_permission() -> None:
     assert "gpu_ready_reboot_ok" in status(host_facts(), chosen)["refusal"]
     found = status(host_facts(), chosen, gpu_ready_reboot_ok=True)
     assert (found["state"], found["way"]) == ("due", "reboot")
+    assert found["why"] == "gpu_ready_activation is reboot"
 
 
 def test_refusals_and_bare_hosts_take_no_part() -> None:
     refusal = Refusal("disk_full", "The disk is full", "free some space")
     assert status(host_facts(), decided(refusals=(refusal,)))["refusal"] == "The disk is full. Remedy: free some space."
     assert "site.yml" in status(host_facts(None), decided(INSTALL, activate("load")))["refusal"]
+
+
+@pytest.mark.parametrize(("version", "expected"), [("595.91.07", "595.91.07"), (None, "595.0")])
+def test_the_host_after_the_upgrade_has_the_chosen_driver(version: str | None, expected: str) -> None:
+    seen = having(host_facts(), driver={"packages": {"old": "1"}}, packages={"installed": {"old": "1", "bash": "5"}})
+    after = upgrade.with_chosen_driver(seen, CHOSEN._replace(version=version, packages=["new"]))
+    assert (after.driver.on_disk, after.driver.origin) == (ModuleFacts(expected, "open"), "cuda_repo")
+    assert after.packages.installed == {"bash": "5", "new": expected} and after.driver.packages == {"new": expected}
 
 
 def test_the_rollback_requests_exactly_the_previous_driver() -> None:

@@ -329,5 +329,5 @@ def test_a_module_of_another_version_for_the_next_kernel_is_drift() -> None:
     answer = audited(host)
     assert "next_boot" in drifting(answer)
     assert "the module for kernel 6.1.0-99-amd64 is 470.1.1" in check(answer, "next_boot")["why"]
-    gone = check(audited(having(host, driver={"on_disk": None})), "next_boot")
-    assert gone["why"].endswith("the driver on disk is none") and not gone["ok"]
+    absent = check(audited(having(host, driver={"on_disk": None})), "next_boot")
+    assert absent["why"].endswith("the driver on disk is none") and not absent["ok"]

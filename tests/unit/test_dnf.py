@@ -462,7 +462,7 @@ def test_a_lock_that_ends_is_waited_for_and_the_call_made_again(monkeypatch: pyt
     assert len(busy.made) == 1
 
 
-def test_a_database_that_cannot_be_read_holds_no_lack_of_packages() -> None:
+def test_a_database_that_cannot_be_read_is_an_error() -> None:
     host = Scripted({})
     host.run = lambda *_, **__: Result(1, "", "error: rpmdb open failed")  # type: ignore[method-assign]
     with pytest.raises(packages.PackageError, match="reading the package database: .*RPM database"):

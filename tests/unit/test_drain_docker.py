@@ -249,8 +249,8 @@ def test_a_container_that_ended_by_itself_is_stopped(tmp_path: Path, status: int
 
 def test_a_container_that_vanished_meanwhile_is_neither_stopped_nor_started(tmp_path: Path) -> None:
     path = str(tmp_path / "drain.json")
-    gone = Failing({"a": True}, "a/json", 404, {"message": "No such container: a"})
-    assert drain_docker.stop_all(Host(), gone, False, -1, False, path) == []
+    absent = Failing({"a": True}, "a/json", 404, {"message": "No such container: a"})
+    assert drain_docker.stop_all(Host(), absent, False, -1, False, path) == []
     drain_docker.record_containers(Host(), [container(id="a"), container(id="b")], path)
     engine = Failing({"a": False, "b": True}, "a/json", 404, {"message": "No such container: a"})
     assert drain_docker.start_all(Host(), engine, False, path)["changed"]

@@ -476,7 +476,7 @@ def test_damaged_lists_are_deleted_before_apt_reads_them_again(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("form", ["apt", "dnf"])
-def test_marks_that_cannot_be_read_are_no_lack_of_marks(form: str) -> None:
+def test_marks_that_cannot_be_read_are_an_error(form: str) -> None:
     host = CalledHost(form, dict.fromkeys(("apt-mark", "/usr/bin/"), Result(100, "", "E: broken")))
     with pytest.raises(PackageError, match="reading .*broken"):
         manager(form, host).user_installed()
@@ -484,12 +484,13 @@ def test_marks_that_cannot_be_read_are_no_lack_of_marks(form: str) -> None:
 
 def test_a_disk_that_is_too_small_is_named_before_anything_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two directories of one device need the sum."""
+    monkeypatch.setattr(os, "access", lambda path, mode: True)
     host = CalledHost("apt")
     host.free = lambda path: 1_000_000_000  # type: ignore[method-assign]
     one = manager("apt", host)
     one.check_free_space(3, [("/usr", 600_000_000), ("/nowhere", 600_000_000)])
-    wanted = r"3 packages need 1\d\d\d MB in /usr, but only 1000 MB are free\. Free space there, then run again"
-    with pytest.raises(PackageError, match=wanted):
+    message = r"3 packages need 1\d\d\d MB in /usr, but only 1000 MB are free\. Free space there, then run again"
+    with pytest.raises(PackageError, match=message):
         one.check_free_space(3, [("/usr", 600_000_000), ("/usr/lib", 600_000_000)])
 
 

@@ -153,7 +153,7 @@ def pin(name: str, version: str) -> str:
 def test_the_driver_is_chosen_with_the_pins_as_they_will_be(
     host: PrivateRoot, repository: DriverRepository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The present pin package goes, the next one counts, and so does what the owner pins; nothing of it is left."""
+    """The present pin package is removed, the next one counts, and so does what the owner pins; nothing of it is left."""
     newest, preferences, work = "1:580.200-0ubuntu1", host.root / "etc/apt/preferences.d", tmp_path / "work"
     monkeypatch.setattr(stage, "PREFERENCES", str(preferences))
     monkeypatch.setattr(manifest, "DIRECTORY", str(work))

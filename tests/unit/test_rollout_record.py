@@ -264,7 +264,7 @@ def test_a_record_that_cannot_be_opened_is_named_with_the_variable(tmp_path: Pat
             call()
 
 
-def test_each_line_is_on_the_disk_before_the_turn_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_line_is_on_the_disk_before_the_turn_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And so is the name of a new file: after a power failure, the next run must know which hosts were begun."""
     synced, sync = [], os.fsync
 

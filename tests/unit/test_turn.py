@@ -544,8 +544,8 @@ def test_what_comes_between_a_plan_and_its_first_step(
         check = answers.get("check", False)
 
         def answer_gpu_lease(self, given: Any) -> dict[str, Any]:
-            told: dict[str, Any] = {name: answers[name] for name in ("before", "held_by") if name in answers}
-            return {**super().answer_gpu_lease(given), **told}
+            given_back: dict[str, Any] = {name: answers[name] for name in ("before", "held_by") if name in answers}
+            return {**super().answer_gpu_lease(given), **given_back}
 
         def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
             return {"repaired": answers["repaired"]}

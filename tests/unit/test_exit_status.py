@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,20 @@ def test_a_run_for_which_a_file_with_tasks_is_missing_does_not_end_with_status_0
     assert done.returncode == 4, done.stdout + done.stderr
     assert "Could not find specified file in role: tasks/execute_plan" in done.stderr
     assert set(calls(tmp_path, "n1")) == {"gpu_node_plan", "gpu_lease"}
+
+
+def test_an_uninstallation_shows_what_there_is_to_show_and_nothing_empty(tmp_path: Path) -> None:
+    answers: dict[str, dict[str, Any]] = {
+        "full": {
+            "actions": ["delete /etc/x"], "stops": ["train (7)"], "kept": ["/etc/y: changed"], "held_by": "Xorg",
+            "reboot_required": True, "changed": True,
+        },
+        "empty": {"actions": [], "stops": [], "kept": [], "reboot_required": False, "changed": False},
+    }  # fmt: skip
+    hosts = {name: make_liar(tmp_path, name, {"gpu_uninstall": answer}) for name, answer in answers.items()}
+    done = run_playbook(tmp_path, "playbooks/uninstall.yml", hosts, ANSIBLE_STDOUT_CALLBACK="default")
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = re.findall(r"(?m)^ok: \[(\w+)\] => ?$", done.stdout)
+    assert shown == ["full"] * 4, done.stdout
+    for words in ("train (7)", "delete /etc/x", "/etc/y: changed", "in use by Xorg"):
+        assert words in done.stdout

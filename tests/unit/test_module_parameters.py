@@ -186,16 +186,18 @@ def test_a_semicolon_is_quoted_for_the_shell_of_debians_install_command() -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "words", "remedy"),
     [
-        ({"NVreg_Colour": 0}, "has no NVreg_Colour"),
-        ({"DeviceFileMode": "rw"}, "takes numbers only as NVreg_DeviceFileMode, not rw"),
-        ({"DeviceFileMode": "08"}, "takes numbers only as NVreg_DeviceFileMode, not 08"),
+        ({"NVreg_Colour": 0}, "has no NVreg_Colour", "leave it out: `modinfo -p nvidia` lists what this driver takes"),
+        ({"DeviceFileMode": "rw"}, "takes numbers only as NVreg_DeviceFileMode, not rw", "write a number"),
+        ({"DeviceFileMode": "08"}, "takes numbers only as NVreg_DeviceFileMode, not 08", "write a number"),
     ],
 )
-def test_what_the_installed_driver_does_not_take_is_refused_before_any_change(given: Any, words: str) -> None:
+def test_what_the_installed_driver_does_not_take_is_refused_before_any_change(
+    given: Any, words: str, remedy: str
+) -> None:
     (refusal,) = decide(ready(), given).refusals
-    assert refusal.code == "module_parameter_unknown"
+    assert (refusal.code, refusal.remedy) == ("module_parameter_unknown", remedy)
     assert words in refusal.message
 
 

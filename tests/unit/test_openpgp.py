@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,6 +85,20 @@ def test_the_same_fingerprint_as_gpg(tmp_path: Path, kind: str) -> None:
             assert [key.fingerprint for key in openpgp.parse_keys(data)] == [expected]
     finally:
         subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (armored(OLD)[:60], "its armour has no end"),
+        (armored(OLD).replace(b"m", b"!"), "its armour is damaged"),
+        (b"<html>404</html>", "it begins with '<html>404</html>'"),
+        (OLD + b"x", f"it is damaged at byte {len(OLD)}"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_named(data: bytes, words: str) -> None:
+    with pytest.raises(openpgp.OpenPgpError, match=re.escape(words)):
+        openpgp.parse_keys(data)
 
 
 def test_the_fingerprint_of_a_version_6_key() -> None:

@@ -330,6 +330,7 @@ def test_the_remedy_keeps_an_installed_engine_and_works_as_typed() -> None:
 def test_with_permission_the_named_source_replaces_the_engine_that_is_there_without_it_a_notice() -> None:
     decision = packaged(IO, source="docker_ce")
     assert (decision.steps, [one.code for one in decision.warnings]) == ([], ["docker_from_elsewhere"])
+    assert decision.warnings[0].remedy.endswith("images and volumes stay")
     step = packaged(IO, source="docker_ce", replace_conflicting=True).steps[-1]
     assert step.why == "docker.io 20.10.24+dfsg1-1+deb12u1 is installed; requested is docker-ce"
     assert todo(step)["remove"] == ["containerd", "docker.io", "runc"]

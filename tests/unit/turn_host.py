@@ -112,6 +112,7 @@ class MemoryHost:
     ) -> dict[str, Any]:
         self.disk.time += 1
         self.calls.append((module, arguments, seconds))
+        assert len(self.calls) < 1000, "the turn does not end"
         name = module.rpartition(".")[2]
         for key in (
             name,

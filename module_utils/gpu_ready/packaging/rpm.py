@@ -142,8 +142,6 @@ def compare_part(left: str, right: str) -> int:
                 other = two if one == sign else one
                 side = 1 if one == sign else -1
                 return order * side if sign == "~" or not other else -side
-        if not one or not two:
-            return 1 if one else -1
         if one.isdigit() and two.isdigit():
             if int(one) != int(two):
                 return 1 if int(one) > int(two) else -1

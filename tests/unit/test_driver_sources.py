@@ -208,6 +208,8 @@ def test_a_kernel_update_that_would_cost_the_gpu_is_a_warning() -> None:
     (warning,) = [one for one in decide(with_packages(quiet, **KERNEL_UPDATES)).warnings if "next" in one.code]
     assert warning.code == "next_kernel_uncovered" and "6.8.0-88-generic" in warning.message
     assert "nvidia_driver_kernel_modules to dkms" in warning.remedy
+    planned = with_packages(bare(T4, distro=UBUNTU, secure_boot=SECURE), **KERNEL_UPDATES)
+    assert [one.message for one in decide(planned).warnings if "next" in one.code] == [warning.message]
     built = with_packages(installed(UBUNTU, T4, "distro", NEW, "open"), **KERNEL_UPDATES)
     (warning,) = [one for one in decide(built).warnings if "next" in one.code]
     assert warning.message.startswith("linux-headers-generic is not installed")

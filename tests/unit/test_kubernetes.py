@@ -15,7 +15,7 @@ from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
 from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.verify import node_labels
 from tests.grid import sampled
-from tests.unit.lying_host import make_liar, run_playbook
+from tests.unit.lying_host import calls, make_liar, run_playbook
 from tests.unit.recorded import RecordedHost
 
 UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-11111111-2222-3333-4444-555555555556"]
@@ -170,3 +170,25 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
     done = run_playbook(tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given))
     assert done.returncode != 0 and message in done.stdout + done.stderr, done.stdout + done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize(("verify", "state"), [(True, "passed"), (True, "failed"), (False, "")])
+def test_test_pods_run_where_they_are_asked_for(tmp_path: Path, verify: bool, state: str) -> None:
+    labels = {"gpu_kubernetes_labels": {"changed": False, "labels": LABELS, "gpus": UUIDS}}
+    waits = {"changed": True, "nodes": {}, "done": False, "waiting": "1 pod", "deadline": 5.0, "remaining_s": 60}
+    found = {"n1": {"state": state, "message": "2 GPUs computed"}}
+    ends = {**waits, "nodes": found, "done": True, "waiting": ""}
+    cluster = {
+        "gpu_kubernetes_objects": {"changed": True, "objects": []},
+        "gpu_kubernetes_verify": [waits, ends, {"changed": True}],
+    }
+    hosts = {"n1": make_liar(tmp_path, "n1", labels), "localhost": make_liar(tmp_path, "localhost", cluster)}
+    given = {"gpu_kubernetes": "device_plugin", "gpu_kubernetes_verify": verify, "gpu_ready_hosts": "n1"}
+    done = run_playbook(
+        tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given), ANSIBLE_STDOUT_CALLBACK="default"
+    )
+    assert (done.returncode == 0) == (state != "failed"), done.stdout + done.stderr
+    assert calls(tmp_path, "localhost") == ["gpu_kubernetes_objects", *["gpu_kubernetes_verify"] * 3 * verify]
+    assert done.stdout.count("waiting at most 60 s more for 1 pod") == verify
+    assert ("2 GPUs computed" in done.stdout) == verify

@@ -173,8 +173,12 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
 
 
 @pytest.mark.host_io
-@pytest.mark.parametrize(("verify", "state"), [(True, "passed"), (True, "failed"), (False, "")])
-def test_test_pods_run_where_they_are_asked_for(tmp_path: Path, verify: bool, state: str) -> None:
+@pytest.mark.parametrize(
+    ("verify", "state", "check"),
+    [(True, "passed", False), (True, "failed", False), (True, "failed", True), (False, "", False)],
+)
+def test_test_pods_run_where_they_are_asked_for(tmp_path: Path, verify: bool, state: str, check: bool) -> None:
+    """Under --check nothing was applied, so nothing that is found says anything of a node."""
     labels = {"gpu_kubernetes_labels": {"changed": False, "labels": LABELS, "gpus": UUIDS}}
     waits = {"changed": True, "nodes": {}, "done": False, "waiting": "1 pod", "deadline": 5.0, "remaining_s": 60}
     found = {"n1": {"state": state, "message": "2 GPUs computed"}}
@@ -186,9 +190,15 @@ def test_test_pods_run_where_they_are_asked_for(tmp_path: Path, verify: bool, st
     hosts = {"n1": make_liar(tmp_path, "n1", labels), "localhost": make_liar(tmp_path, "localhost", cluster)}
     given = {"gpu_kubernetes": "device_plugin", "gpu_kubernetes_verify": verify, "gpu_ready_hosts": "n1"}
     done = run_playbook(
-        tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given), ANSIBLE_STDOUT_CALLBACK="default"
+        tmp_path,
+        "playbooks/kubernetes.yml",
+        hosts,
+        "-e",
+        json.dumps(given),
+        *["--check"] * check,
+        ANSIBLE_STDOUT_CALLBACK="default",
     )
-    assert (done.returncode == 0) == (state != "failed"), done.stdout + done.stderr
+    assert (done.returncode == 0) == (state != "failed" or check), done.stdout + done.stderr
     assert calls(tmp_path, "localhost") == ["gpu_kubernetes_objects", *["gpu_kubernetes_verify"] * 3 * verify]
-    assert done.stdout.count("waiting at most 60 s more for 1 pod") == verify
-    assert ("2 GPUs computed" in done.stdout) == verify
+    assert re.findall("waiting at most (.*)", done.stdout) == ["60 s more for 1 pod"] * verify
+    assert ("2 GPUs computed" in done.stdout) == (verify and not check)

@@ -108,6 +108,7 @@ def rendered(tmp_path: Path, **variables: Any) -> dict[str, Any]:
     given = {"gpu_kubernetes": "render", "gpu_kubernetes_directory": str(tmp_path / "out"), **variables}
     done = run_playbook(tmp_path, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given))
     assert done.returncode == 2 and "not verified" in done.stdout, done.stdout + done.stderr
+    assert "n1 failed" not in done.stdout, done.stdout
     assert "kubectl taint node node1.example.org nvidia.com/gpu=present:NoSchedule --overwrite" in done.stdout
     return {path.name: yaml_load(path.read_text()) for path in sorted((tmp_path / "out").iterdir())}
 

@@ -296,7 +296,7 @@ def test_the_repository_is_added_once(source: str, satisfied: bool, toolkits: st
 def test_without_a_repository_of_nvidia_there_are_no_packages() -> None:
     facts = having(host(T4, toolkits={"12.9": "runfile"}), base={"distro": None})
     (refusal,) = packages(facts, "12.9").refusals
-    assert (refusal.code, refusal.remedy) == ("source_impossible", "set cudnn_source to archive")
+    assert (refusal.code, refusal.remedy) == ("cudnn_without_packages", "set cudnn_source to archive")
     assert "no repository for this distribution" in refusal.message
 
 

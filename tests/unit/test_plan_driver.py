@@ -142,9 +142,9 @@ def test_an_unknown_id_gets_no_kernel_module_that_the_asked_branch_does_not_have
 @pytest.mark.parametrize(
     ("device", "asked", "branch", "flavour", "driven"),
     [
-        (UNKNOWN, None, catalog.NEWEST_BRANCH, "open", True),
-        (UNKNOWN, None, catalog.NEWEST_BRANCH, "proprietary", False),
-        (UNKNOWN, None, catalog.NEWEST_BRANCH - 1, "open", False),
+        (UNKNOWN, None, catalog.newest_branch(), "open", True),
+        (UNKNOWN, None, catalog.newest_branch(), "proprietary", False),
+        (UNKNOWN, None, catalog.newest_branch() - 1, "open", False),
         (UNKNOWN, 580, 580, "open", True),
         (UNKNOWN, 470, 470, "proprietary", True),
         (OLD_UNKNOWN, 470, 470, "proprietary", True),

@@ -1,12 +1,10 @@
 """Hosts as facts, and their facts after a plan was carried out."""
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from plugins.module_utils.gpu_ready.base import records, versions
-from plugins.module_utils.gpu_ready.containers import cdi, driver_volume
-from plugins.module_utils.gpu_ready.containers.containerd import config as containerd_config
-from plugins.module_utils.gpu_ready.containers.containerd import toml
-from plugins.module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from plugins.module_utils.gpu_ready.base import records
 from plugins.module_utils.gpu_ready.facts.model import (
     AptFacts,
     BaseFacts,
@@ -22,15 +20,16 @@ from plugins.module_utils.gpu_ready.facts.model import (
     SecureBootFacts,
     YumFacts,
 )
-from plugins.module_utils.gpu_ready.packaging import apt_components
-from plugins.module_utils.gpu_ready.packaging.repository import format_deb822, format_repo_file, parse_repository
 from plugins.module_utils.gpu_ready.system.model import OsRelease
 from plugins.plugin_utils.gpu_ready.catalog import driver_packages, driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import driver_origin
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
+from plugins.plugin_utils.gpu_ready.execute.effects import Before
+from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
 from plugins.plugin_utils.gpu_ready.plan import compose
-from plugins.plugin_utils.gpu_ready.plan.driver import parameters
+from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
+from plugins.plugin_utils.gpu_ready.plan.model import Choices
 
 KERNEL = "6.1.0-50-amd64"
 KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}
@@ -190,83 +189,49 @@ def installed(
     return having(after, yum={"streams": {"nvidia-driver": stream} if stream else {}})
 
 
+class Manager:
+    """A package manager that installs what is newest in the catalog, and removes all that it may remove."""
+
+    def __init__(self, facts: Facts, choices: Choices) -> None:
+        self.facts, self.choices = facts, choices
+
+    def version(self, name: str, wanted: str | None) -> str:
+        if wanted and not wanted.endswith("*"):
+            return wanted
+        disk = self.facts.driver.on_disk
+        if disk and re.search("fabric|imex|persistenced", name):
+            return package_version(self.facts, name, disk.version)
+        if self.choices.driver and make_probes().driver_packages({name: ""}):
+            return package_version(self.facts, name, self.module(self.choices.driver._asdict()).version)
+        if wanted:
+            return wanted[:-1] + ("-1" if wanted[-2].isalnum() else "1")
+        return "29.0.1-1" if name in ("docker-ce", "docker.io", "docker") else "1.0-1"
+
+    def gives_up(self, names: Iterable[str]) -> list[str]:
+        return list(names)
+
+    def module(self, expect: Mapping[str, Any]) -> ModuleFacts:
+        branch = expect.get("branch")
+        known = catalog.branch(branch) if branch else None
+        newest = known.newest if known and known.newest.count(".") else f"{branch}.100.01"
+        return ModuleFacts(expect["version"] or newest, expect["flavour"], "/lib/modules/x/nvidia.ko")
+
+    def origin(self, packages: Mapping[str, str]) -> str:
+        assert self.choices.driver and self.facts.base.distro
+        return attributed(dict(packages), self.facts.base.distro, self.choices.driver.source)
+
+
 def carried_out(facts: Facts, decided: compose.Plan) -> Facts:
-    """Return the host after every step was done and the result was verified.
-
-    The steps change the JSON of the facts by the JSON of their parameters, as roles and later collectors do.
-    """
-    after = records.to_json(facts)
+    """Return the host after every step was done and the result was verified, as the steps declare it."""
     for step in decided.steps:
-        STEPS[step.id](after, records.to_json(step.params), decided)
-    return records.from_json(Facts, after)
+        facts = after_step(facts, decided, step.id)
+    return facts
 
 
-def _with_driver(after: dict[str, Any], version: str, flavour: str, source: str, names: list[str]) -> None:
-    facts = records.from_json(Facts, after)
-    after.update(records.to_json(with_driver(facts, version, flavour, source, names, loaded=False)))
-
-
-def _headers(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["base"]["kernel"]["headers"] = dict.fromkeys(after["base"]["kernel"]["installed"], True)
-    after["base"]["compiler"] = "/usr/bin/gcc"
-
-
-def _repository(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    if params.get("components"):
-        codename = catalog.distro(after["base"]["distro"])["codename"]
-        for path, text in after["apt"]["sources"].items():
-            after["apt"]["sources"][path] = apt_components.enable_components(
-                path, text, params["components"], codename
-            ).after
-    for section in params.get("enable") or []:
-        for path, text in after["yum"]["sources"].items():
-            after["yum"]["sources"][path] = text.replace(f"[{section}]\nenabled=0", f"[{section}]\nenabled=1")
-    for third in params.get("repositories") or []:
-        one = parse_repository(third)
-        present = after["yum" if one.kind == "rpm" else "apt"]
-        if not one.adopted:
-            present["sources"][third["list"]] = (
-                format_repo_file(one) if one.kind == "rpm" else format_deb822(one, "amd64")
-            )
-        present["keyrings"].append(third["keyring"].rpartition("/")[2])
-        if third.get("pin"):
-            present["preferences"].append(third["pin"]["path"].rpartition("/")[2])
-
-
-def _runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    assert not after["driver"]["packages"], "an installer is never used over packages"
-    _with_driver(after, params["version"], params["flavour"], "runfile", [])
-    after["driver"]["runfile"] = "/usr/bin/nvidia-uninstall"
-    after["driver"]["dkms"] = [{"name": "nvidia", "version": params["version"], "kernels": params["kernels"]}]
-
-
-def _remove_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for name in params["packages"]:
-        after["packages"]["installed"].pop(name, None)
-    after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
-    after["driver"].update(packages={}, held=[], on_disk=None, userspace=[], origin=None)
-
-
-def _install(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    """Do what a package manager does: remove foreign and conflicting packages of a driver, install the named ones."""
-    chosen = decided.choices.driver
-    known = catalog.branch(params["expect"]["branch"])
-    newest = known.newest if known and known.newest.count(".") else f"{params['expect']['branch']}.100.01"
-    version = params["expect"]["version"] or newest
-    names = [package["name"] for package in params["packages"]]
-    for name in set(params["remove"]) | set(params["allow_remove"]) - set(names):
-        after["packages"]["installed"].pop(name, None)
-    for name in params["pin_remove"]:
-        after["packages"]["installed"].pop(name, None)
-    after["packages"]["installed"].update(dict.fromkeys(params["pin_packages"], "1.0-1"))
-    after["packages"]["held"] = [name for name in after["packages"]["held"] if name not in params["unhold"]]
-    _with_driver(after, version, chosen.flavour, chosen.source, names)
-    exact = {one["name"]: one["version"] for one in params["packages"] if not (one["version"] or "*").endswith("*")}
-    after["driver"]["packages"].update(exact)
-    after["packages"]["installed"].update(exact)
-    after["yum"]["streams"].update(params["streams"])
-    everything = make_probes().driver_packages(after["packages"]["installed"])
-    after["driver"]["origin"] = attributed(everything, after["base"]["distro"], chosen.source)
+def after_step(facts: Facts, decided: compose.Plan, name: str) -> Facts:
+    """Return the host after a step of its plan."""
+    params = next(records.to_json(step.params) for step in decided.steps if step.id == name)
+    return apply_changes(facts, EFFECTS[name](params, Before(facts, Manager(facts, decided.choices))))
 
 
 def evidence_of(packages: dict[str, str], distro: str, source: str) -> list[PackageEvidence]:
@@ -306,283 +271,3 @@ def as_collected(facts: Facts) -> Facts:
             driver=evidence_of(driver.packages, distro or "", driver.origin or "") if by_packages else [],
         ),
     )
-
-
-def _hold(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["packages"]["installed"].update(dict.fromkeys(params["tools"], "1.0-1"))
-    after["packages"]["held"] = sorted(set(after["packages"]["held"]) | set(params["packages"]))
-    after["driver"]["held"] = list(after["packages"]["held"])
-
-
-def _activate(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    if params["action"] == "reboot":
-        after["base"]["boot_id"] = "b1"
-        after["base"]["nouveau"].update(loaded=False, bound=[])
-    disk = after["driver"]["on_disk"]
-    after["driver"]["loaded"] = {"version": disk["version"], "flavour": disk["flavour"]}
-    texts = sorted(after["driver"]["options"].items(), key=lambda item: item[0].rpartition("/")[2])
-    given = [one for _, text in texts for one in parameters.assignments(text)]
-    after["driver"].update(parameters=dict(after["driver"]["parameters"], **{one.name: one.value for one in given}))
-    after["work"].update(processes=[])
-
-
-def _parameters(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    options = {path: text for path, text in after["driver"]["options"].items() if path != params["path"]}
-    after["driver"]["options"] = dict(options, **({params["path"]: params["content"]} if params["content"] else {}))
-
-
-def _fabricmanager(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    version = after["driver"]["on_disk"]["version"]
-    for name in params["remove"]:
-        after["packages"]["installed"].pop(name, None)
-    for package in params["packages"]:
-        after["packages"]["installed"][package["name"]] = package_version(
-            records.from_json(Facts, after), package["name"], version
-        )
-    after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
-    after["driver"]["fabricmanager"] = True
-
-
-def _imex(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for name in params["remove"]:
-        after["packages"]["installed"].pop(name, None)
-    for package in params["packages"]:
-        after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
-    after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
-    after["driver"]["imex"]["running"] = params["start"]
-
-
-def _persistenced(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for package in params["packages"]:
-        after["packages"]["installed"][package["name"]] = after["driver"]["on_disk"]["version"] + "-1"
-    after["packages"]["held"] = sorted({*after["packages"]["held"], *params["hold"]})
-    after["driver"]["persistence"].update(running=True, off=False)
-
-
-def _docker(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    known = catalog.distro(after["base"]["distro"])["docker"]
-    names = [package["name"] for package in params["packages"]]
-    state = after["packages"]
-    for package in params["packages"]:
-        number = "29.0.1-1" if package["version"] is None else package["version"].replace("*", "-1")
-        state["installed"][package["name"]] = number
-    for name in params["remove"]:
-        state["installed"].pop(name)
-    state["held"] = sorted({*state["held"], *params["hold"]} - ({*params["unhold"]} - {*params["hold"]}))
-    entry = known.get("docker_ce" if "docker-ce" in names else "distro") or {}
-    info: dict[str, Any] = {"version": "29.0.1", "runtimes": ["runc"], "default_runtime": "runc", "cdi_dirs": []}
-    info.update(live_restore=False, running=0)
-    asked = next((one["version"] for one in params["packages"] if one["name"] in entry.get("engine", [])), None)
-    version = (asked or entry.get("version") or "29.0.1").split(":")[-1].replace("*", "").partition("-")[0]
-    after["docker"].update(installed=True, active=True, enabled=True, version=version, pid=1, info=info)
-
-
-def _daemon_json(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    found = after["docker"]["daemon_json"]
-    found["text"] = daemon_json.merge(found["text"], params["daemon_json"]["set"], params["daemon_json"]["unset"]).after
-    found["exists"] = True
-    after["docker"]["restart_pending"] = False
-    value = daemon_json.parse(found["text"]).value
-    after["docker"]["info"]["runtimes"] = ["runc", *value.get("runtimes", {})]
-    after["docker"]["info"]["default_runtime"] = value.get("default-runtime", "runc")
-    after["docker"]["info"]["cdi_dirs"] = ["/etc/cdi"] if value.get("features", {}).get("cdi") else []
-    after["runtime"]["hook_known"] = True
-
-
-def _toolkit(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["runtime"].update(toolkit=True, hook_known=False)
-
-
-def _specification(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    ours = params["path"] == cdi.NATIVE
-    after["runtime"]["specs"] = [{"path": params["path"], "ours": ours, "devices": ["0", "all"], "stale": None}]
-    _runtime_files(after, params)
-
-
-def _cleanup(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    removed = {*params["paths"], *params["remains"]}
-    after["runtime"]["specs"] = [spec for spec in after["runtime"]["specs"] if spec["path"] not in removed]
-    if params["packages"]:
-        programs = dict.fromkeys(after["runtime"]["programs"])
-        after["runtime"].update(toolkit=False, hook_known=None, refresh=False, programs=programs)
-        for name in params["packages"]:
-            after["packages"]["installed"].pop(name, None)
-
-
-def _containerd(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    engine = after["engines"]["containerd"]
-    (step,) = [step for step in decided.steps if step.id == "nvidia_container_runtime.containerd"]
-    texts = {file["path"]: file["text"] for file in engine["files"]}
-    for change in step.diff:
-        texts[change.path] = change.after
-        if change.path == containerd_config.MAIN:
-            engine["before"] = engine["before"] if engine["record"] else change.before
-            engine["after"] = change.after
-            engine["record"] = containerd_record(change.before, change.after, engine["record"])
-    engine["files"] = [{"path": path, "text": text} for path, text in texts.items() if text is not None]
-    engine.update(active=True, pending=False)
-    if params["mode"] == containerd_config.NONE:
-        engine.update(record=[], before=None, after=None)
-
-
-def containerd_record(before: str, after: str, known: list[Any]) -> list[Any]:
-    """The keys of config.toml that a change added, in the form of the manifest."""
-    old = {key.path for key in toml.parse(before).keys}
-    found = [[list(key.path), None] for key in toml.parse(after).keys if key.path not in old]
-    return known + [one for one in found if one not in known]
-
-
-def _runtime_files(after: dict[str, Any], params: dict[str, Any]) -> None:
-    for file in params["files"]:
-        if file["path"] == cdi.REFRESH_OLD:
-            after["runtime"]["refresh_old"] = file["content"]
-            continue
-        if file["path"] in cdi.NODES:
-            after["engines"]["nodes"][file["path"]] = file["content"]
-            continue
-        after["runtime"]["boot_nodes" if file["path"] == cdi.BOOT_NODES else "helper"] = file["content"]
-
-
-def _volume(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    version = after["driver"]["on_disk"]["version"]
-    after["runtime"]["volume"] = {"exists": True, "version": version, "stale": None}
-    after["runtime"]["manifest"]["directories"].append(driver_volume.ROOT)
-    _runtime_files(after, params)
-
-
-def _toolkit_installed(after: dict[str, Any], version: str, release: str, origin: str) -> None:
-    row = {"version": version, "path": f"/usr/local/cuda-{version}", "release": release, "origin": origin}
-    after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] != version] + [row]
-    after["cudnn"].setdefault(version, {"version": None, "recorded": None, "complete": False, "missing": []})
-
-
-def _cuda(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for version, package in zip(params["versions"], params["packages"], strict=True):
-        release = (package["version"] or f"{version}.9-*").partition("-")[0]
-        _toolkit_installed(after, version, release, "package")
-        after["packages"]["installed"][package["name"]] = release + "-1"
-    newest = max(params["versions"], key=versions.key)
-    if after["cuda"]["default"]["mode"] != "manual":  # the packages' scripts replace the link
-        target = f"/usr/local/cuda-{newest}"
-        after["cuda"]["default"] = {"target": target, "kind": "alternatives", "mode": "auto"}
-
-
-def _cuda_runfile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for one in params["installers"]:
-        _toolkit_installed(after, one["version"], one["release"] or one["version"] + ".9", "runfile")
-    after["packages"]["installed"].update(dict.fromkeys(params["packages"], "1-1"))
-
-
-def _cuda_remove(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    removed = [one["version"] for one in params["toolkits"]]
-    after["cuda"]["toolkits"] = [one for one in after["cuda"]["toolkits"] if one["version"] not in removed]
-    for name in params["packages"]:
-        del after["packages"]["installed"][name]
-    for version in removed:
-        after["cudnn"].pop(version, None)
-    if after["cuda"]["default"]["target"] in [one["path"] for one in params["toolkits"]]:
-        after["cuda"]["default"] = {"target": None, "kind": "absent", "mode": None}
-
-
-def _cuda_default(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["cuda"]["default"] = {"target": params["path"], "kind": "alternatives", "mode": "manual"}
-
-
-def _profile(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["cuda"]["profile"].update({file["path"]: file.get("content") for file in params["files"]})
-
-
-def _cudnn(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for install in params["installs"]:
-        version = install["version"] or "6.0.21"
-        row: dict[str, Any] = {
-            "version": ".".join(version.split(".")[:3]),
-            "recorded": version,
-            "complete": True,
-            "missing": [],
-        }
-        after["cudnn"][install["cuda"]] = {**row, "origin": install.get("origin") or ""}
-
-
-def _cudnn_remove(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    for install in params["installs"]:
-        after["cudnn"][install["cuda"]].update(version=None, recorded=None, complete=False, origin="")
-
-
-def _cudnn_packages(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    """Do what a package manager does; a request that ends in a star installs one version."""
-    removed = params["remove"]
-    state = after.setdefault("cudnn_packages", {"installed": {}, "ours": [], "held_by_us": []})
-    for package in params["packages"]:
-        for present in (state["installed"], after["packages"]["installed"]):
-            present[package["name"]] = package["version"].replace("*", "1")
-        state["ours"] = sorted({*state["ours"], package["name"]})
-    after["packages"]["installed"].update(dict.fromkeys(params.get("tools", []), "1.0-1"))
-    held = (set(after["packages"]["held"]) - set(params["unhold"])) | set(params.get("hold", []))
-    state["held_by_us"] = sorted({*state["held_by_us"], *params.get("hold", [])} - set(removed))
-    after["packages"]["held"] = sorted(held - set(removed))
-    for name in removed:
-        state["installed"].pop(name, None)
-        after["packages"]["installed"].pop(name, None)
-    state["ours"] = [name for name in state["ours"] if name not in removed]
-
-
-def _cudnn_packages_removed(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    _cudnn_packages(after, {"packages": [], "remove": params["packages"], "unhold": params["unhold"]}, decided)
-
-
-def _verify(after: dict[str, Any], params: dict[str, Any], decided: Any) -> None:
-    after["verified"] = {
-        "ok": True,
-        "boot_id": after["base"]["boot_id"],
-        "digest": params["digest"],
-        "driver": after["driver"]["loaded"]["version"],
-        "userspace": after["driver"]["userspace"],
-        "addresses": [gpu["address"] for gpu in after["base"]["gpus"]],
-        "time": "2026-11-21T10:00:00Z",
-    }
-
-
-STEPS = {
-    "gpu_plan.repair_packages": lambda after, params, decided: after["packages"].update(broken=[]),
-    "kernel_headers.install": _headers,
-    "kernel_headers.repository": _repository,
-    "nvidia_driver.repository": _repository,
-    "nvidia_driver.detect": lambda after, params, d: after["packages"]["installed"].update(
-        dict.fromkeys(params["packages"], "1.0-1")
-    ),
-    "nvidia_driver.remove_packages": _remove_packages,
-    "nvidia_driver.runfile": _runfile,
-    "nvidia_driver.blacklist_nouveau": lambda after, params, d: after["base"]["nouveau"].update(blacklisted=True),
-    "nvidia_driver.parameters": _parameters,
-    "nvidia_driver.install": _install,
-    "nvidia_driver.next_kernel": lambda after, params, d: after["driver"].update(kernel_without_module=None),
-    "nvidia_driver.hold": _hold,
-    "nvidia_driver.activate": _activate,
-    "nvidia_driver.umad": lambda after, params, d: after["base"]["umad"].update(loaded=True, at_boot=True),
-    "nvidia_driver.fabricmanager": _fabricmanager,
-    "nvidia_driver.imex": _imex,
-    "nvidia_driver.persistenced": _persistenced,
-    "cuda_toolkit.repository": _repository,
-    "cuda_toolkit.install": _cuda,
-    "cuda_toolkit.runfile": _cuda_runfile,
-    "cuda_toolkit.remove": _cuda_remove,
-    "cuda_toolkit.default": _cuda_default,
-    "cuda_toolkit.profile": _profile,
-    "cudnn.install": _cudnn,
-    "cudnn.remove": _cudnn_remove,
-    "cudnn.repository": _repository,
-    "cudnn.packages": _cudnn_packages,
-    "cudnn.remove_packages": _cudnn_packages_removed,
-    "docker_engine.repository": _repository,
-    "docker_engine.install": _docker,
-    "docker_engine.configure": _daemon_json,
-    "nvidia_container_runtime.repository": _repository,
-    "nvidia_container_runtime.install": _toolkit,
-    "nvidia_container_runtime.configure": _daemon_json,
-    "nvidia_container_runtime.cdi_spec": _specification,
-    "nvidia_container_runtime.cleanup": _cleanup,
-    "nvidia_container_runtime.containerd": _containerd,
-    "nvidia_container_runtime.volume": _volume,
-    "gpu_verify.verify": _verify,
-}

@@ -4,14 +4,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from .model import INSTALL, Answer, Execution, Parameters, Step, fail
-from .repository import add_repositories
+from ....module_utils.gpu_ready.base import versions
+from ....module_utils.gpu_ready.base.manifest_notes import keys_restored_by
+from ....module_utils.gpu_ready.containers import cdi, driver_volume
+from ....module_utils.gpu_ready.containers.containerd import config as containerd_config
+from ....module_utils.gpu_ready.containers.containerd import edits
+from ....module_utils.gpu_ready.containers.containerd.config import ConfigFile
+from ....module_utils.gpu_ready.containers.containerd.files import reverted_keys
+from ....module_utils.gpu_ready.containers.daemon_json import merge as daemon_json
+from ....module_utils.gpu_ready.containers.docker import EngineInfo, capabilities
+from ....module_utils.gpu_ready.facts.model import (
+    CdiSpecFacts,
+    DockerFacts,
+    DriverVolumeFacts,
+    LegacyFacts,
+    RuntimeFacts,
+)
+from ..plan.changes import Change, add, set_to
+from ..plan.containers.model import CleanupParams
+from ..plan.containers.runtime_cleanup import cleanup_changes
+from .effects import Before, Declared, file_changes, package_effects, removal_effects
+from .model import INSTALL, Answer, Execution, Parameters, fail
+from .repository import add_repositories, repository_effects
 
 UNIT = "ansible.builtin.systemd_service"
 """Never with daemon_reload: with the systemd cgroup driver, running containers would lose their GPUs."""
 KUBERNETES_ATTEMPTS, KUBERNETES_WITHIN = 91, 600
+ENGINE_PACKAGES = ("docker-ce", "docker.io", "moby-engine", "docker")
+PROGRAMS = ("nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk", "nvidia-container-cli")
+GENERATED = """[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
+BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+"""What k3s and RKE2 write of a runtime that they find."""
 
 
 def await_docker(part: Execution, runtimes: Iterable[str] | None = None) -> None:
@@ -43,9 +69,59 @@ def docker_install(step: Parameters, part: Execution) -> None:
         await_docker(part)
 
 
+def docker_reads(engine: DockerFacts, runtime: RuntimeFacts) -> Iterator[Change]:
+    """Yield what an engine knows that has just started with this daemon.json."""
+    given = daemon_json.parse(engine.daemon_json.text).value
+    cdi_on = capabilities(engine.version).cdi == "default" or (given.get("features") or {}).get("cdi")
+    known = EngineInfo(
+        version=engine.version or "",
+        runtimes=["runc", *(given.get("runtimes") or {})],
+        default_runtime=given.get("default-runtime", "runc"),
+        live_restore=bool(given.get("live-restore", False)),
+        cdi_dirs=cdi.DIRECTORIES if cdi_on else (),
+        running=engine.info.running if engine.info else 0,
+    )
+    yield set_to("docker.info", known)
+    yield set_to("docker.restart_pending", False)
+    yield set_to("docker.outdated", False)
+    yield set_to("runtime.hook_known", True if runtime.toolkit else None)
+
+
+def docker_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the packages and an engine that runs, now and at boot."""
+    facts, packages = before.facts, step["packages"]
+    yield from package_effects(step, before)
+    engine = next((one for one in packages if one["name"] in ENGINE_PACKAGES), None)
+    version = facts.docker.version
+    if engine:
+        version = versions.upstream(before.manager.version(engine["name"], engine["version"])).partition("+")[0]
+    running = facts.docker._replace(version=version)
+    for name, value in (("installed", True), ("version", version), ("active", True), ("enabled", True)):
+        yield set_to(f"docker.{name}", value)
+    yield from docker_reads(running, facts.runtime)
+
+
 def merge_options(step: Parameters, part: Execution) -> None:
     """Merge options into daemon.json."""
     part.run("gpu_daemon_json", {name: step["daemon_json"][name] for name in ("path", "set", "unset")})
+
+
+def options_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the file, and what the manifest says of its keys."""
+    found, given = before.facts.docker.daemon_json, step["daemon_json"]
+    change = daemon_json.merge(found.text, given["set"], given["unset"])
+    known = {name: dict(state) for name, state in before.facts.runtime.manifest.keys.items()}
+    for name, state in change.record.items():
+        back = keys_restored_by(known, name, state)
+        for one in back:
+            del known[one]
+        if not back:
+            known.setdefault(name, dict(state)).update({key: state[key] for key in ("after",) if key in state})
+    file = found._replace(exists=True, text=change.after)
+    yield set_to("docker.daemon_json", file)
+    yield set_to("runtime.manifest.keys", known)
+    if step["activation"] != "none":
+        yield from docker_reads(before.facts.docker._replace(daemon_json=file), before.facts.runtime)
 
 
 def docker_configure(step: Parameters, part: Execution) -> None:
@@ -75,6 +151,12 @@ def migrate(step: Parameters, part: Execution) -> None:
         part.run("ansible.builtin.copy", copy)
 
 
+def migrate_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that the product is gone; its part of daemon.json stays."""
+    yield from removal_effects(step, before)
+    yield set_to("runtime.legacy", LegacyFacts())
+
+
 def cleanup(step: Parameters, part: Execution) -> None:
     """Remove packages and files of the earlier mode."""
     if step["containers"]:  # which gpu_ready_disrupt permits
@@ -83,10 +165,44 @@ def cleanup(step: Parameters, part: Execution) -> None:
     part.run("gpu_revert", removed, INSTALL)
 
 
+def cleanup_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare what is gone."""
+    yield from removal_effects(step, before)
+    yield from cleanup_changes(before.facts, CleanupParams(**step))
+
+
 def install(step: Parameters, part: Execution) -> None:
     """Install the container toolkit."""
     arguments = {"names": step["packages"], "update_cache": True, "purpose": "the NVIDIA container toolkit"}
     part.run("gpu_packages", arguments, INSTALL)
+
+
+def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the toolkit, whose service writes a specification (1.18 and newer) where the driver is loaded."""
+    yield from package_effects(step, before)
+    runtime = before.facts.runtime
+    yield set_to("runtime.toolkit", True)
+    yield set_to("runtime.programs", {name: f"/usr/bin/{name}" for name in {*PROGRAMS, *runtime.programs}})
+    yield set_to("runtime.hook_known", False if before.facts.docker.active else None)
+    yield set_to("runtime.refresh", True)
+    if cdi.REFRESHED not in [spec.path for spec in runtime.specs]:
+        new = written_spec(before, cdi.REFRESHED, old=runtime.refresh_old is not None)
+        yield set_to("runtime.specs", [*runtime.specs, new])
+
+
+def written_spec(before: Before, path: str, old: bool) -> CdiSpecFacts:
+    """Return a specification of all GPUs in the old or the new format."""
+    devices = [*map(str, range(len(before.facts.base.served_gpus))), "all"]
+    return CdiSpecFacts(path, path == cdi.NATIVE, devices, "0.5.0" if old else "0.7.0")
+
+
+def support_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the small files beside a specification or a volume."""
+    names = {cdi.REFRESH_OLD: "refresh_old", cdi.BOOT_NODES: "boot_nodes", driver_volume.HELPER: "helper"}
+    for file in step["files"]:
+        path, text = file["path"], file["content"]
+        yield add("engines.nodes", {path: text}) if path in cdi.NODES else set_to(f"runtime.{names[path]}", text)
+    yield from file_changes(step["files"])
 
 
 def cdi_spec(step: Parameters, part: Execution) -> None:
@@ -96,10 +212,30 @@ def cdi_spec(step: Parameters, part: Execution) -> None:
     part.run("gpu_cdi_spec", {**arguments, "unrefreshed": step.get("unrefreshed", "")})
 
 
+def cdi_spec_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the specification."""
+    yield from support_effects(step, before)
+    runtime, path = before.facts.runtime, step["path"]
+    if step.get("unrefreshed") and not runtime.refresh:
+        path = step["unrefreshed"]
+    new = written_spec(before, path, old=step["generator"] == "native" or bool(step["feature_flags"]))
+    kept = [one for one in runtime.specs if one.path not in (path, *step["remove"])]
+    yield set_to("runtime.specs", [*kept, new])
+    yield from file_changes([{"path": path}])
+
+
 def volume(step: Parameters, part: Execution) -> None:
     """Create the driver volume, with its helper and the service that creates device nodes at boot."""
     part.run("gpu_files", {"files": step["files"]})
     part.run("gpu_driver_volume", {})
+
+
+def volume_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the volume of the driver."""
+    yield from support_effects(step, before)
+    disk = before.facts.driver.on_disk
+    yield set_to("runtime.volume", DriverVolumeFacts(True, disk.version if disk else None))
+    yield add("runtime.manifest.directories", [driver_volume.ROOT])
 
 
 def configure(step: Parameters, part: Execution) -> None:
@@ -120,6 +256,34 @@ def containerd(step: Parameters, part: Execution) -> None:
             part.wait(lambda: part.command("ctr", "version"))
 
 
+def containerd_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the files, as the host computes them too, and what the manifest says of them."""
+    engine = before.facts.engines.containerd
+    ours, main = list(engine.record), engine.files[0].path
+    if step["mode"] == containerd_config.NONE:
+        change = edits.plan_removal(engine.files, engine.before, engine.after, ours)
+    else:
+        change = edits.plan_edits(engine.version, engine.files, step["mode"], step["default"], ours)
+    texts: dict[str, str | None] = {file.path: file.text for file in engine.files}
+    for edit in change.edits:
+        texts[edit.path] = edit.after
+        if edit.path == main:
+            record = ours + [one for one in change.record if one[0] not in [key for key, _ in ours]]
+            back = reverted_keys(edit.after, record)
+            kept = [one for one in record if list(one[0]) not in back]
+            first = engine.before if ours else edit.before
+            yield set_to("engines.containerd.record", kept)
+            yield set_to("engines.containerd.before", first if kept else None)
+            yield set_to("engines.containerd.after", edit.after if kept else None)
+        else:
+            yield from file_changes([{"path": edit.path, "state": "present" if edit.after else "absent"}])
+    files = [ConfigFile(path, text) for path, text in texts.items() if text is not None or path == main]
+    yield set_to("engines.containerd.files", files)
+    if step["state"]:
+        yield set_to("engines.containerd.active", True)
+        yield set_to("engines.containerd.pending", False)
+
+
 def crio(step: Parameters, part: Execution) -> None:
     """Write or remove the drop-in file of CRI-O, and restart it: containers belong to their conmon and keep running."""
     part.run("gpu_files", {"files": step["files"]})
@@ -130,6 +294,18 @@ def crio(step: Parameters, part: Execution) -> None:
             # With a wrong configuration CRI-O ends soon after its start.
             part.run("ansible.builtin.wait_for", {"path": "/run/crio/crio.sock", "timeout": 60})
             part.wait(lambda: part.command("systemctl", "is-active", "--quiet", "crio"))
+
+
+def crio_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the drop-in file, and that CRI-O has read it."""
+    written = {file["path"]: file for file in step["files"]}
+    kept = [file for file in before.facts.engines.crio.files if file.path not in written]
+    new = [ConfigFile(path, one["content"]) for path, one in written.items() if one["state"] == "present"]
+    yield set_to("engines.crio.files", kept + new)
+    yield from file_changes(step["files"])
+    if step["state"]:
+        yield set_to("engines.crio.active", True)
+        yield set_to("engines.crio.pending", False)
 
 
 def kubernetes(step: Parameters, part: Execution) -> None:
@@ -145,18 +321,26 @@ def kubernetes(step: Parameters, part: Execution) -> None:
         )
 
 
-STEPS: dict[str, Step] = {
-    "docker_engine.repository": add_repositories,
-    "docker_engine.install": docker_install,
-    "docker_engine.configure": docker_configure,
-    "nvidia_container_runtime.migrate": migrate,
-    "nvidia_container_runtime.cleanup": cleanup,
-    "nvidia_container_runtime.repository": add_repositories,
-    "nvidia_container_runtime.install": install,
-    "nvidia_container_runtime.cdi_spec": cdi_spec,
-    "nvidia_container_runtime.volume": volume,
-    "nvidia_container_runtime.configure": configure,
-    "nvidia_container_runtime.containerd": containerd,
-    "nvidia_container_runtime.crio": crio,
-    "nvidia_container_runtime.kubernetes": kubernetes,
+def kubernetes_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that it runs; it writes the file with the runtime itself."""
+    generated = ConfigFile(step["file"], GENERATED)
+    kept = [file for file in before.facts.engines.kubernetes.files if file.path != step["file"]]
+    yield set_to("engines.kubernetes.files", [generated, *kept])
+    yield set_to("engines.kubernetes.active", True)
+
+
+STEPS: dict[str, Declared] = {
+    "docker_engine.repository": Declared(add_repositories, repository_effects),
+    "docker_engine.install": Declared(docker_install, docker_install_effects),
+    "docker_engine.configure": Declared(docker_configure, options_effects),
+    "nvidia_container_runtime.migrate": Declared(migrate, migrate_effects),
+    "nvidia_container_runtime.cleanup": Declared(cleanup, cleanup_effects),
+    "nvidia_container_runtime.repository": Declared(add_repositories, repository_effects),
+    "nvidia_container_runtime.install": Declared(install, install_effects),
+    "nvidia_container_runtime.cdi_spec": Declared(cdi_spec, cdi_spec_effects),
+    "nvidia_container_runtime.volume": Declared(volume, volume_effects),
+    "nvidia_container_runtime.configure": Declared(configure, options_effects),
+    "nvidia_container_runtime.containerd": Declared(containerd, containerd_effects),
+    "nvidia_container_runtime.crio": Declared(crio, crio_effects),
+    "nvidia_container_runtime.kubernetes": Declared(kubernetes, kubernetes_effects),
 }

@@ -4,9 +4,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from ....module_utils.gpu_ready.base import versions
+from ....module_utils.gpu_ready.cuda.cudnn import model
+from ....module_utils.gpu_ready.cuda.toolkit import PACKAGE, RUNFILE, toolkit_path
+from ....module_utils.gpu_ready.facts.model import CudnnFacts, DefaultToolkitFacts, ToolkitFacts
+from ..plan.changes import Change, add, drop, set_to
 from .copies import copy_files
-from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, Step
-from .repository import add_repositories
+from .effects import Before, Declared, file_changes, package_changes, package_effects, removal_effects
+from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters
+from .repository import add_repositories, repository_effects
 
 ARCHIVE = f"{DIRECTORY}/cudnn-archive"
 
@@ -15,6 +23,26 @@ def install(step: Parameters, part: Execution) -> None:
     """Install toolkit packages; they are gigabytes."""
     purpose = f"CUDA {' and '.join(step['versions'])}"
     part.run("gpu_packages", {"names": step["packages"], "update_cache": True, "purpose": purpose}, INSTALL)
+
+
+def toolkit_changes(before: Before, toolkits: Iterable[tuple[str, str]], origin: str) -> Iterator[Change]:
+    """Yield toolkits by version and release, which have no cuDNN at first."""
+    new = [ToolkitFacts(version, toolkit_path(version), release, origin) for version, release in toolkits]
+    versions = [one.version for one in new]
+    kept = [one for one in before.facts.cuda.toolkits if one.version not in versions]
+    yield set_to("cuda.toolkits", kept + new)
+    yield add("cudnn", {one: CudnnFacts() for one in versions if one not in before.facts.cudnn})
+
+
+def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the toolkits; the packages' scripts point the link to the newest one unless somebody chose another."""
+    yield from package_effects(step, before)
+    packages = [before.manager.version(one["name"], one["version"]) for one in step["packages"]]
+    releases = zip(step["versions"], map(versions.upstream, packages), strict=True)
+    yield from toolkit_changes(before, releases, PACKAGE)
+    if before.facts.cuda.default.mode != "manual":
+        newest = toolkit_path(max(step["versions"], key=versions.key))
+        yield set_to("cuda.default", DefaultToolkitFacts(newest, "alternatives", "auto"))
 
 
 def runfile(step: Parameters, part: Execution) -> None:
@@ -33,14 +61,33 @@ def runfile(step: Parameters, part: Execution) -> None:
         part.run("gpu_cuda_runfile", {"installers": installers}, COPY)
 
 
+def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the toolkits; packages that an installer needs are optional."""
+    releases = [
+        (one["version"], one["release"] or before.manager.version(one["version"], None)) for one in step["installers"]
+    ]
+    return toolkit_changes(before, releases, RUNFILE)
+
+
 def default(step: Parameters, part: Execution) -> None:
     """Point /usr/local/cuda to the default toolkit."""
     part.run("gpu_cuda_toolkit_default", {"version": step["version"], "path": step["path"]})
 
 
+def default_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the link."""
+    yield set_to("cuda.default", DefaultToolkitFacts(step["path"], "alternatives", "manual"))
+
+
 def profile(step: Parameters, part: Execution) -> None:
     """Add the default toolkit to PATH of login shells."""
     part.run("gpu_files", {"files": step["files"]})
+
+
+def profile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the files."""
+    yield add("cuda.profile", {file["path"]: file.get("content") for file in step["files"]})
+    yield from file_changes(step["files"])
 
 
 def remove(step: Parameters, part: Execution) -> None:
@@ -49,6 +96,16 @@ def remove(step: Parameters, part: Execution) -> None:
         packages = {"remove": step["packages"], "purge": True, "purpose": "other CUDA toolkits"}
         part.run("gpu_packages", packages, INSTALL)
     part.run("gpu_cuda_toolkit_absent", {"toolkits": step["toolkits"]}, INSTALL)
+
+
+def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that the toolkits are gone, with their cuDNN and a link to one of them."""
+    yield from package_changes(before, remove=step["packages"])
+    gone = [one["version"] for one in step["toolkits"]]
+    yield set_to("cuda.toolkits", [one for one in before.facts.cuda.toolkits if one.version not in gone])
+    yield drop("cudnn", gone)
+    if before.facts.cuda.default.target in [one["path"] for one in step["toolkits"]]:
+        yield set_to("cuda.default", DefaultToolkitFacts())
 
 
 def cudnn_packages(step: Parameters, part: Execution) -> None:
@@ -67,9 +124,22 @@ def cudnn_install(step: Parameters, part: Execution) -> None:
         part.run("gpu_cudnn_archive", {"file": file, "installs": step["installs"]}, COPY)
 
 
+def cudnn_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare cuDNN in the toolkits."""
+    for one in step["installs"]:
+        version = one["version"] or before.manager.version("cudnn", None)
+        known = CudnnFacts(model.release(version), None, version, one.get("origin") or "", complete=True)
+        yield add("cudnn", {one["cuda"]: known})
+
+
 def cudnn_remove(step: Parameters, part: Execution) -> None:
     """Remove our files from toolkits without cuDNN."""
     part.run("gpu_cudnn_archive", {"installs": step["installs"], "state": "absent"}, COPY)
+
+
+def cudnn_remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare toolkits without cuDNN."""
+    yield add("cudnn", {one["cuda"]: CudnnFacts() for one in step["installs"]})
 
 
 def cudnn_remove_packages(step: Parameters, part: Execution) -> None:
@@ -78,16 +148,16 @@ def cudnn_remove_packages(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", {**removed, "purpose": "cuDNN as packages"}, INSTALL)
 
 
-STEPS: dict[str, Step] = {
-    "cuda_toolkit.repository": add_repositories,
-    "cuda_toolkit.install": install,
-    "cuda_toolkit.runfile": runfile,
-    "cuda_toolkit.default": default,
-    "cuda_toolkit.profile": profile,
-    "cuda_toolkit.remove": remove,
-    "cudnn.repository": add_repositories,
-    "cudnn.packages": cudnn_packages,
-    "cudnn.install": cudnn_install,
-    "cudnn.remove": cudnn_remove,
-    "cudnn.remove_packages": cudnn_remove_packages,
+STEPS: dict[str, Declared] = {
+    "cuda_toolkit.repository": Declared(add_repositories, repository_effects),
+    "cuda_toolkit.install": Declared(install, install_effects),
+    "cuda_toolkit.runfile": Declared(runfile, runfile_effects),
+    "cuda_toolkit.default": Declared(default, default_effects),
+    "cuda_toolkit.profile": Declared(profile, profile_effects),
+    "cuda_toolkit.remove": Declared(remove, remove_effects),
+    "cudnn.repository": Declared(add_repositories, repository_effects),
+    "cudnn.packages": Declared(cudnn_packages, package_effects),
+    "cudnn.install": Declared(cudnn_install, cudnn_install_effects),
+    "cudnn.remove": Declared(cudnn_remove, cudnn_remove_effects),
+    "cudnn.remove_packages": Declared(cudnn_remove_packages, removal_effects),
 }

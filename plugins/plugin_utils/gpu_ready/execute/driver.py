@@ -4,14 +4,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ....module_utils.gpu_ready.facts.driver_origin import RUNFILE
+from ....module_utils.gpu_ready.facts.model import DkmsFacts, ModuleFacts, UmadFacts
+from ..plan.changes import Change, add, apply_changes, drop, set_to
+from ..plan.driver.parameters import assignments
 from .copies import copy_files
-from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, Step, given
+from .effects import Before, Declared, file_changes, package_changes, package_effects
+from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, given
 from .reboot import Permissions, refuse_reboot
-from .repository import add_repositories
+from .repository import add_repositories, repository_effects
 
 INSTALLER = f"{DIRECTORY}/installer.run"
+UNINSTALLER = "/usr/bin/nvidia-uninstall"
+"""Of NVIDIA's installer."""
 
 
 def headers(step: Parameters, part: Execution) -> None:
@@ -20,9 +30,22 @@ def headers(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", {**arguments, "purpose": f"headers of the running kernel {step['kernel']}"}, INSTALL)
 
 
+def headers_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the headers, and the compiler that they need."""
+    yield from package_effects(step, before)
+    yield set_to("base.kernel.headers", dict.fromkeys(before.facts.base.kernel.installed, True))
+    yield set_to("base.compiler", "/usr/bin/gcc")
+
+
 def blacklist_nouveau(step: Parameters, part: Execution) -> None:
     """Disable nouveau from the next boot on."""
     part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}], **given(step, "rebuild")})
+
+
+def blacklist_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the blacklist; a loaded nouveau stays until the next boot."""
+    yield set_to("base.nouveau.blacklisted", True)
+    yield from file_changes([step])
 
 
 def parameters(step: Parameters, part: Execution) -> None:
@@ -30,6 +53,14 @@ def parameters(step: Parameters, part: Execution) -> None:
     state = "present" if step["content"] else "absent"
     file = {"path": step["path"], "content": step["content"], "state": state}
     part.run("gpu_files", {"files": [file], **given(step, "rebuild")})
+
+
+def parameters_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the file; the loaded module keeps its parameters."""
+    state = "present" if step["content"] else "absent"
+    yield from file_changes([{"path": step["path"], "state": state}])
+    path, text = step["path"], step["content"]
+    yield add("driver.options", {path: text}) if text else drop("driver.options", [path])
 
 
 def detect(step: Parameters, part: Execution) -> None:
@@ -45,6 +76,13 @@ def remove_packages(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", {**removed, "purpose": "the NVIDIA installer"}, INSTALL)
 
 
+def remove_packages_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that the host has no driver; a loaded module stays."""
+    yield from package_changes(before, remove=step["packages"], unhold=step["unhold"])
+    for name, value in (("on_disk", None), ("userspace", []), ("origin", None), ("dkms", [])):
+        yield set_to(f"driver.{name}", value)
+
+
 def runfile(step: Parameters, part: Execution) -> None:
     """Run NVIDIA's installer; a file of the control node is copied to hosts that have to run it, and then deleted."""
     copied = "" if "://" in step["source"] else INSTALLER
@@ -57,6 +95,22 @@ def runfile(step: Parameters, part: Execution) -> None:
                 copy_files([part.modules.setting("nvidia_driver_runfile")], {step["source"]: copied}, part)
         sums = {"sha256": step["sha256"], "sha256_url": step["sha256_url"]}
         part.run("gpu_driver_runfile", {"source": copied or step["source"], **sums, **arguments}, COPY)
+
+
+def driver_changes(module: ModuleFacts, origin: str) -> Iterator[Change]:
+    """Yield a complete driver with this module."""
+    yield set_to("driver.on_disk", module)
+    yield set_to("driver.userspace", [module.version])
+    yield set_to("driver.missing_parts", [])
+    yield set_to("driver.origin", origin)
+
+
+def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare a driver without packages; the plan has others removed before."""
+    module = before.manager.module(step)
+    yield from driver_changes(module, RUNFILE)
+    yield set_to("driver.runfile", UNINSTALLER)
+    yield set_to("driver.dkms", [DkmsFacts("nvidia", module.version, step["kernels"])])
 
 
 def install(step: Parameters, part: Execution) -> None:
@@ -74,15 +128,35 @@ def install(step: Parameters, part: Execution) -> None:
         part.run("gpu_dkms", {"kernel": step["rebuild"]["kernel"]}, INSTALL)
 
 
+def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the packages and the driver in them."""
+    changes = [*package_effects(step, before)]
+    yield from changes
+    origin = before.manager.origin(apply_changes(before.facts, changes).driver.packages)
+    yield from driver_changes(before.manager.module(step["expect"]), origin)
+    yield add("yum.streams", step["streams"])
+    yield set_to("driver.runfile", None)
+
+
 def next_kernel(step: Parameters, part: Execution) -> None:
     """Build the module for the kernel of the next boot, unless new headers have made DKMS build it already."""
     part.run("gpu_dkms", {"kernel": step["kernel"]}, INSTALL)
+
+
+def next_kernel_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the module of the next boot."""
+    yield set_to("driver.kernel_without_module", None)
 
 
 def hold(step: Parameters, part: Execution) -> None:
     """Hold the driver's packages."""
     held = {"names": step["tools"], "hold": step["packages"]}
     part.run("gpu_packages", {**held, "purpose": "the hold of the NVIDIA driver"}, INSTALL)
+
+
+def hold_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the holds, and the tools that set them."""
+    return package_changes(before, step["tools"], hold=step["packages"])
 
 
 def activate(step: Parameters, part: Execution) -> None:
@@ -105,6 +179,21 @@ def activate(step: Parameters, part: Execution) -> None:
         part.reboot_refused = refuse_reboot(step.get("why") or "", part.held_by, permitted)
 
 
+def activate_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the loaded module; a reboot also changes what only a boot can, and stops everything."""
+    driver, base = before.facts.driver, before.facts.base
+    if driver.on_disk is None:
+        return
+    yield set_to("driver.loaded", ModuleFacts(driver.on_disk.version, driver.on_disk.flavour))
+    texts = sorted(driver.options.items(), key=lambda item: PurePosixPath(item[0]).name)
+    yield add("driver.parameters", {one.name: one.value for _, text in texts for one in assignments(text)})
+    yield set_to("base.gpus", [gpu._replace(driver="nvidia") if gpu in base.served_gpus else gpu for gpu in base.gpus])
+    yield set_to("work.processes", [])
+    if step["action"] == "reboot":
+        yield set_to("base.boot_id", f"after {base.boot_id}")
+        yield set_to("base.nouveau", base.nouveau._replace(loaded=False, bound=[]))
+
+
 def umad(step: Parameters, part: Execution) -> None:
     """Load the modules that the fabric manager of NVLink 5 needs, now and at each boot."""
     if step["packages"]:
@@ -112,6 +201,12 @@ def umad(step: Parameters, part: Execution) -> None:
         part.run("gpu_packages", modules, INSTALL)
     part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}]})
     part.run("gpu_kernel_module", {"modules": step["modules"]})
+
+
+def umad_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the modules; their packages are optional."""
+    yield set_to("base.umad", UmadFacts(present=True, loaded=True, at_boot=True))
+    yield from file_changes([step])
 
 
 def start(step: Parameters, part: Execution, **more: bool) -> None:
@@ -146,21 +241,40 @@ def persistenced(step: Parameters, part: Execution) -> None:
     start(step, part, persistence=True)
 
 
-STEPS: dict[str, Step] = {
-    "kernel_headers.repository": add_repositories,
-    "kernel_headers.install": headers,
-    "nvidia_driver.repository": add_repositories,
-    "nvidia_driver.blacklist_nouveau": blacklist_nouveau,
-    "nvidia_driver.parameters": parameters,
-    "nvidia_driver.detect": detect,
-    "nvidia_driver.remove_packages": remove_packages,
-    "nvidia_driver.runfile": runfile,
-    "nvidia_driver.install": install,
-    "nvidia_driver.next_kernel": next_kernel,
-    "nvidia_driver.hold": hold,
-    "nvidia_driver.activate": activate,
-    "nvidia_driver.umad": umad,
-    "nvidia_driver.fabricmanager": fabricmanager,
-    "nvidia_driver.imex": imex,
-    "nvidia_driver.persistenced": persistenced,
+def fabricmanager_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that the fabric manager runs."""
+    yield from package_effects(step, before)
+    yield set_to("driver.fabricmanager", True)
+
+
+def imex_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that IMEX runs where it is started."""
+    yield from package_effects(step, before)
+    yield set_to("driver.imex.running", step["start"])
+
+
+def persistenced_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that the daemon runs, with persistence mode on."""
+    yield from package_effects(step, before)
+    state = before.facts.driver.persistence
+    yield set_to("driver.persistence", state._replace(running=True, off=False))
+
+
+STEPS: dict[str, Declared] = {
+    "kernel_headers.repository": Declared(add_repositories, repository_effects),
+    "kernel_headers.install": Declared(headers, headers_effects),
+    "nvidia_driver.repository": Declared(add_repositories, repository_effects),
+    "nvidia_driver.blacklist_nouveau": Declared(blacklist_nouveau, blacklist_effects),
+    "nvidia_driver.parameters": Declared(parameters, parameters_effects),
+    "nvidia_driver.detect": Declared(detect, package_effects),
+    "nvidia_driver.remove_packages": Declared(remove_packages, remove_packages_effects),
+    "nvidia_driver.runfile": Declared(runfile, runfile_effects),
+    "nvidia_driver.install": Declared(install, install_effects),
+    "nvidia_driver.next_kernel": Declared(next_kernel, next_kernel_effects),
+    "nvidia_driver.hold": Declared(hold, hold_effects),
+    "nvidia_driver.activate": Declared(activate, activate_effects),
+    "nvidia_driver.umad": Declared(umad, umad_effects),
+    "nvidia_driver.fabricmanager": Declared(fabricmanager, fabricmanager_effects),
+    "nvidia_driver.imex": Declared(imex, imex_effects),
+    "nvidia_driver.persistenced": Declared(persistenced, persistenced_effects),
 }

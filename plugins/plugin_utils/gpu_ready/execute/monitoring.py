@@ -4,10 +4,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from .model import INSTALL, Execution, Parameters, Step
-from .repository import add_repositories
+from ....module_utils.gpu_ready.system.monitoring_files import (
+    DIRECTORY,
+    NODE_EXPORTER_DIRECTORY,
+    MonitoringParams,
+    format_files,
+)
+from ..catalog import model as catalog
+from ..catalog.data import MONITOR
+from ..plan.changes import Change, add, drop, set_to
+from .effects import Before, Declared, package_effects, removal_effects
+from .model import INSTALL, Execution, Parameters
+from .repository import add_repositories, repository_effects
 
 FILES = Path(__file__).resolve().parents[4] / "roles/gpu_monitoring/files"
 DCGM_FILES = {
@@ -24,10 +35,28 @@ def node_exporter(step: Parameters, part: Execution) -> None:
     part.run("gpu_service", {"name": step["service"]})
 
 
+def node_exporter_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that it runs and reads the directory of its package."""
+    yield from package_effects(step, before)
+    yield set_to("monitoring.exporter_runs", True)
+    yield set_to("monitoring.exporter", before.facts.monitoring.exporter or NODE_EXPORTER_DIRECTORY)
+
+
 def textfile(step: Parameters, part: Execution) -> None:
     """Run the service that writes metrics."""
     names = ("python", "directory", "interval", "old_names", "branch_ends", "reload")
     part.run("gpu_monitoring", {name: step[name] for name in names}, INSTALL)
+
+
+def textfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the service, its program and its files."""
+    files = format_files(MonitoringParams(**step))
+    yield set_to("monitoring.files", files)
+    yield set_to("monitoring.program", MONITOR)
+    yield set_to("monitoring.running", True)
+    yield set_to("monitoring.python", step["python"])
+    yield add("runtime.manifest.files", files)
+    yield add("runtime.manifest.directories", [DIRECTORY])
 
 
 def dcgm(step: Parameters, part: Execution) -> None:
@@ -42,10 +71,26 @@ def dcgm(step: Parameters, part: Execution) -> None:
     part.run("gpu_service", {"name": "nvidia-dcgm-exporter", "state": state})
 
 
+def dcgm_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the packages, the files, and that both run."""
+    yield from package_effects(step, before)
+    yield set_to("monitoring.dcgm", dict(catalog.dcgm()["files"]))
+    yield set_to("monitoring.dcgm_running", True)
+    yield add("runtime.manifest.files", DCGM_FILES.values())
+
+
 def remove_dcgm(step: Parameters, part: Execution) -> None:
     """Release DCGM and its exporter, and remove them."""
     part.run("gpu_packages", {"unhold": step["packages"], "purpose": "the release of DCGM"}, INSTALL)
     part.run("gpu_revert", {"packages": step["packages"], "paths": step["paths"]}, INSTALL)
+
+
+def remove_dcgm_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that packages and files are gone."""
+    yield from removal_effects(step, before)
+    yield set_to("monitoring.dcgm", {})
+    yield set_to("monitoring.dcgm_running", False)
+    yield drop("runtime.manifest.files", step["paths"])
 
 
 def remove(step: Parameters, part: Execution) -> None:
@@ -53,17 +98,32 @@ def remove(step: Parameters, part: Execution) -> None:
     part.run("gpu_monitoring", {"state": "absent"}, INSTALL)
 
 
+def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that the service is gone."""
+    for name, value in (("files", {}), ("program", ""), ("running", False)):
+        yield set_to(f"monitoring.{name}", value)
+    yield drop("runtime.manifest.files", before.facts.monitoring.files)
+    yield drop("runtime.manifest.directories", [DIRECTORY])
+
+
 def remove_node_exporter(step: Parameters, part: Execution) -> None:
     """Remove node_exporter."""
     part.run("gpu_revert", {"packages": step["packages"]}, INSTALL)
 
 
-STEPS: dict[str, Step] = {
-    "gpu_monitoring.node_exporter": node_exporter,
-    "gpu_monitoring.textfile": textfile,
-    "gpu_monitoring.repository": add_repositories,
-    "gpu_monitoring.dcgm": dcgm,
-    "gpu_monitoring.remove_dcgm": remove_dcgm,
-    "gpu_monitoring.remove": remove,
-    "gpu_monitoring.remove_node_exporter": remove_node_exporter,
+def remove_node_exporter_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that it is gone."""
+    yield from removal_effects(step, before)
+    yield set_to("monitoring.exporter_runs", False)
+    yield set_to("monitoring.exporter", "")
+
+
+STEPS: dict[str, Declared] = {
+    "gpu_monitoring.node_exporter": Declared(node_exporter, node_exporter_effects),
+    "gpu_monitoring.textfile": Declared(textfile, textfile_effects),
+    "gpu_monitoring.repository": Declared(add_repositories, repository_effects),
+    "gpu_monitoring.dcgm": Declared(dcgm, dcgm_effects),
+    "gpu_monitoring.remove_dcgm": Declared(remove_dcgm, remove_dcgm_effects),
+    "gpu_monitoring.remove": Declared(remove, remove_effects),
+    "gpu_monitoring.remove_node_exporter": Declared(remove_node_exporter, remove_node_exporter_effects),
 }

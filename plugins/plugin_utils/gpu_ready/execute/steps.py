@@ -6,24 +6,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..plan.changes import set_to
 from . import containers, cuda, driver, monitoring, verification
-from .model import Caller, Execution, Parameters, Step, StepFailed, fail
+from .effects import Declared, Effects
+from .model import Caller, Execution, Parameters, StepFailed, fail
 
 WRONG = (
     "an answer of this host has not the form that its module gives ({!r}), and nothing of it was used. Remedy: find out"
     " what changes the host's Python or its output, repair or reinstall the host, then run this again"
 )
 
-STEPS: dict[str, Step] = {
+STEPS: dict[str, Declared] = {
     **driver.STEPS,
     **cuda.STEPS,
     **containers.STEPS,
     **verification.STEPS,
     **monitoring.STEPS,
 }
-"""What carries out a step, by its id."""
+"""What carries out a step, and what that brings about, by its id."""
 PARTS = tuple(dict.fromkeys(step.partition(".")[0] for step in STEPS))
 """The roles that have steps."""
+
+EFFECTS: dict[str, Effects] = {
+    "gpu_plan.repair_packages": lambda step, before: [set_to("packages.broken", [])],
+    **{name: step.effects for name, step in STEPS.items()},
+}
+"""What each step of a plan brings about; the repair is part of the begin of a run (turn/begin.py)."""
 
 
 def steps_of(name: str, todo: Mapping[str, Parameters]) -> list[str]:
@@ -46,7 +54,7 @@ def execute(
     for step in steps_of(name, todo):
         begins(step)
         try:
-            STEPS[step](todo[step], part)
+            STEPS[step].run(todo[step], part)
         except StepFailed as error:
             raise StepFailed({**error.result, "step": step}) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from ....module_utils.gpu_ready.containers import engine as engines
 from ....module_utils.gpu_ready.containers.names import ENGINES
-from .model import COPY, DIRECTORY, Answer, Execution, Parameters, Step, StepFailed
+from ....module_utils.gpu_ready.facts.model import VerifiedFacts
+from ..plan.changes import Change, set_to
+from .effects import Before, Declared
+from .model import COPY, DIRECTORY, Answer, Execution, Parameters, StepFailed
 
 TARBALL = re.compile(r".+[.]tar([.](gz|xz))?$")
 NO_IMAGE = (1, 125)
@@ -67,4 +71,20 @@ def verify(step: Parameters, part: Execution) -> None:
     part.verified = part.run("gpu_verify", arguments, COPY)
 
 
-STEPS: dict[str, Step] = {"gpu_verify.verify": verify}
+def verify_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare the record of a verification that has passed."""
+    base, driver = before.facts.base, before.facts.driver
+    record = VerifiedFacts(
+        ok=True,
+        result="passed",
+        boot_id=base.boot_id,
+        driver=driver.loaded.version if driver.loaded else None,
+        userspace=driver.userspace,
+        addresses=[gpu.address for gpu in base.gpus],
+        digest=step["digest"],
+        time="now",
+    )
+    yield set_to("verified", record)
+
+
+STEPS: dict[str, Declared] = {"gpu_verify.verify": Declared(verify, verify_effects)}

@@ -1,5 +1,6 @@
 """What gpu-ready added for an earlier mode or engine and no engine uses any more."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base.disruptions import DOCKER_RESTART, NONE
@@ -7,6 +8,7 @@ from .....module_utils.gpu_ready.containers import cdi, driver_volume
 from .....module_utils.gpu_ready.containers import names as engines
 from .....module_utils.gpu_ready.facts.model import DriverVolumeFacts, Facts
 from ...catalog.settings import Settings
+from ..changes import Change, apply_changes, drop, set_to
 from ..model import Refusal, Step
 from .model import CleanupParams
 
@@ -49,7 +51,7 @@ def plan_cleanup(facts: Facts, settings: Settings, used: list[str]) -> CleanupDe
     why = "no engine needs %s any more, which gpu-ready added for another mode or engine" % ", ".join(removed)
     params = CleanupParams(packages, containers, sorted(unused), remains)
     step = Step("nvidia_container_runtime.cleanup", why, DOCKER_RESTART if containers else NONE, params)
-    return CleanupDecision([step], refusals, facts_after(facts, unused | set(remains), bool(packages)), packages)
+    return CleanupDecision([step], refusals, apply_changes(facts, cleanup_changes(facts, params)), packages)
 
 
 def existing_files(facts: Facts) -> set[str]:
@@ -83,19 +85,21 @@ def our_toolkit_packages(facts: Facts) -> list[str]:
     return [name for name in TOOLKIT_PACKAGES if name in ours and name in installed]
 
 
-def facts_after(facts: Facts, removed: set[str], toolkit_removed: bool) -> Facts:
-    runtime = facts.runtime
-    runtime = runtime._replace(
-        specs=[spec for spec in runtime.specs if spec.path not in removed],
-        boot_nodes=None if cdi.BOOT_NODES in removed else runtime.boot_nodes,
-        refresh_old=None if cdi.REFRESH_OLD in removed else runtime.refresh_old,
-        helper=None if driver_volume.HELPER in removed else runtime.helper,
-        volume=DriverVolumeFacts() if driver_volume.ROOT in removed else runtime.volume,
-    )
-    if toolkit_removed:
-        runtime = runtime._replace(toolkit=False, refresh=False, programs=dict.fromkeys(runtime.programs))
-    nodes = {path: text for path, text in facts.engines.nodes.items() if path not in removed}
-    return facts._replace(runtime=runtime, engines=facts.engines._replace(nodes=nodes))
+def cleanup_changes(facts: Facts, params: CleanupParams) -> Iterator[Change]:
+    """Yield what the step brings about: the planners of later steps read the facts with these changes."""
+    removed = {*params.paths, *params.remains}
+    texts = {"boot_nodes": cdi.BOOT_NODES, "refresh_old": cdi.REFRESH_OLD, "helper": driver_volume.HELPER}
+    yield set_to("runtime.specs", [spec for spec in facts.runtime.specs if spec.path not in removed])
+    yield from (set_to("runtime." + name, None) for name, path in texts.items() if path in removed)
+    yield drop("engines.nodes", removed)
+    yield drop("runtime.manifest.files", removed)
+    if driver_volume.ROOT in removed:
+        yield set_to("runtime.volume", DriverVolumeFacts())
+        yield drop("runtime.manifest.directories", removed)
+    if params.packages:
+        yield set_to("runtime.toolkit", False)
+        yield set_to("runtime.refresh", False)
+        yield set_to("runtime.programs", dict.fromkeys(facts.runtime.programs))
 
 
 def containerd_still_running(containers: list[str]) -> Refusal:

@@ -1,0 +1,105 @@
+# Copyright: The gpu-ready maintainers
+# SPDX-License-Identifier: MIT
+"""What steps bring about: declared beside the function of each step, as changes of facts.
+
+Tests plan, apply what the steps declare, and plan again; on lab hosts they compare it with what the step really did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ....module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
+from ..completion.probes import make_probes
+from ..plan.changes import Change, add, drop, set_to
+from .model import Parameters, Step
+
+
+class PackageManager(Protocol):
+    """What a package manager decides, and no parameter of a step says."""
+
+    def version(self, name: str, wanted: str | None) -> str:
+        """Return the version that a package gets; ``wanted`` may end in a star, None is any."""
+
+    def gives_up(self, names: Iterable[str]) -> list[str]:
+        """Return those that it removes of packages which it may remove."""
+
+    def module(self, expect: Mapping[str, Any]) -> ModuleFacts:
+        """Return the module of the driver that packages bring (DriverTarget)."""
+
+    def origin(self, packages: Mapping[str, str]) -> str:
+        """Return the source of a driver's packages."""
+
+
+class Before(NamedTuple):
+    """A host before a step."""
+
+    facts: Facts
+    manager: PackageManager
+
+
+Effects = Callable[[Parameters, Before], Iterable[Change]]
+
+
+class Declared(NamedTuple):
+    """A step: the function that carries it out, and what that brings about."""
+
+    run: Step
+    effects: Effects
+
+
+def nothing(step: Parameters, before: Before) -> Iterable[Change]:
+    """Declare that a step changes no fact."""
+    return ()
+
+
+def package_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare what gpu_packages makes of the parameters that most steps have."""
+    names = [one for key in ("packages", "tools", "pin_packages") for one in step.get(key) or []]
+    gone = [one for key in ("remove", "pin_remove") for one in step.get(key) or []]
+    gone += before.manager.gives_up(step.get("allow_remove") or [])
+    return package_changes(before, names, gone, step.get("hold") or [], step.get("unhold") or [])
+
+
+def removal_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Declare that packages are gone, and their holds."""
+    return package_changes(before, remove=step["packages"], unhold=step["packages"])
+
+
+def package_changes(
+    before: Before,
+    names: Iterable[Any] = (),
+    remove: Iterable[str] = (),
+    hold: Iterable[str] = (),
+    unhold: Iterable[str] = (),
+) -> Iterator[Change]:
+    """Yield what gpu_packages changes: packages and holds, what the manifest says of both, what is read from them."""
+    facts = before.facts
+    wanted = dict((one, None) if isinstance(one, str) else (one["name"], one["version"]) for one in names)
+    versions = {name: before.manager.version(name, version) for name, version in wanted.items()}
+    gone, was = {*remove} - {*wanted}, facts.packages.installed
+    installed = {name: version for name, version in was.items() if name not in gone} | versions
+    held = ({*facts.packages.held} - {*unhold} - gone) | ({*hold} & {*installed})
+    ours = ({*facts.docker.held_by_us} - {*unhold}) | ({*hold} - {*facts.packages.held})
+    owned = ({*facts.runtime.manifest.packages} & {*installed}) | ({*versions} - {*was})
+    libraries = [one.name for one in cudnn.find_packages(installed)]
+    parts = make_probes().driver_packages(installed)
+    yield drop("packages.installed", gone)
+    yield add("packages.installed", versions)
+    yield set_to("packages.held", sorted(held))
+    yield set_to("docker.held_by_us", sorted(ours))
+    yield set_to("runtime.manifest.packages", sorted(owned))
+    yield set_to("driver.packages", parts)
+    yield set_to("driver.held", sorted(held & {*parts}))
+    yield set_to("cudnn_packages.installed", {name: installed[name] for name in libraries})
+    yield set_to("cudnn_packages.ours", [name for name in libraries if name in owned])
+    yield set_to("cudnn_packages.held_by_us", [name for name in libraries if name in ours])
+
+
+def file_changes(files: Iterable[Mapping[str, Any]]) -> Iterator[Change]:
+    """Yield what gpu_files notes in the manifest."""
+    for file in files:
+        absent = file.get("state") == "absent"
+        yield (drop if absent else add)("runtime.manifest.files", [file["path"]])

@@ -2,7 +2,7 @@
 
 What decides is the product's own code: the control node plans from the facts of a host, and the modules that keep the
 journals run as on a host, with files in memory. A module that changes the system answers in the form of the real one;
-its effect on the facts is that of tests/unit/hosts.py. A call of a module that is not known here fails the bench.
+its effect on the facts is what the step declares. A call of a module that is not known here fails the bench.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from plugins.module_utils.gpu_ready.upgrade import journal, model, phases
 from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
 from plugins.plugin_utils.gpu_ready.plan.driver.model import DriverInstallParams
 from plugins.plugin_utils.gpu_ready.settings import variables
-from tests.unit.hosts import STEPS, T4, as_collected, carried_out, having, installed
+from tests.unit.hosts import T4, after_step, as_collected, carried_out, having, installed
 from tests.unit.recorded import RecordedHost
 from tests.unit.verify_answers import collected_evidence, collected_verification
 
@@ -324,11 +324,8 @@ class Fleet:
 
     def step(self, host: SimulatedHost, name: str, decided: compose.Plan) -> None:
         """Change the facts of a host as a step of its plan does."""
-        for one in decided.steps:
-            if one.id == name:
-                after = records.to_json(host.facts)
-                STEPS[name](after, records.to_json(one.params), decided)
-                host.facts = records.from_json(Facts, after)
+        if name in [one.id for one in decided.steps]:
+            host.facts = after_step(host.facts, decided, name)
 
     def answer_ping(self, host: SimulatedHost, given: dict[str, Any]) -> dict[str, Any]:
         return {"ping": "pong", "changed": False}

@@ -29,7 +29,7 @@ from plugins.plugin_utils.gpu_ready.execute.effects import Before
 from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
-from plugins.plugin_utils.gpu_ready.plan.model import Choices
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, Decision
 
 KERNEL = "6.1.0-50-amd64"
 KERNELS = {"debian12": KERNEL, "debian13": "6.12.48+deb13-amd64"}
@@ -205,7 +205,9 @@ class Manager:
             return package_version(self.facts, name, self.module(self.choices.driver._asdict()).version)
         if wanted:
             return wanted[:-1] + ("-1" if wanted[-2].isalnum() else "1")
-        return "29.0.1-1" if name in ("docker-ce", "docker.io", "docker") else "1.0-1"
+        docker = catalog.distro(self.facts.base.distro or "")["docker"].values()
+        engines = [entry for entry in docker if entry and name in entry.get("engine", [])]
+        return (engines[0].get("version") or "29.0.1-1") if engines else "1.0-1"
 
     def gives_up(self, names: Iterable[str]) -> list[str]:
         return list(names)
@@ -221,17 +223,21 @@ class Manager:
         return attributed(dict(packages), self.facts.base.distro, self.choices.driver.source)
 
 
-def carried_out(facts: Facts, decided: compose.Plan) -> Facts:
-    """Return the host after every step was done and the result was verified, as the steps declare it."""
-    for step in decided.steps:
+Decided = compose.Plan | Decision[Any]
+
+
+def carried_out(facts: Facts, decided: Decided, steps: int | None = None) -> Facts:
+    """Return the host after so many steps of a plan, or all, as they declare it; the verification passes."""
+    for step in decided.steps[:steps]:
         facts = after_step(facts, decided, step.id)
     return facts
 
 
-def after_step(facts: Facts, decided: compose.Plan, name: str) -> Facts:
+def after_step(facts: Facts, decided: Decided, name: str) -> Facts:
     """Return the host after a step of its plan."""
+    choices = decided.choices if isinstance(decided, compose.Plan) else Choices()
     params = next(records.to_json(step.params) for step in decided.steps if step.id == name)
-    return apply_changes(facts, EFFECTS[name](params, Before(facts, Manager(facts, decided.choices))))
+    return apply_changes(facts, EFFECTS[name](params, Before(facts, Manager(facts, choices))))
 
 
 def evidence_of(packages: dict[str, str], distro: str, source: str) -> list[PackageEvidence]:

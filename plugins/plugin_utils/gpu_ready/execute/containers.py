@@ -22,16 +22,17 @@ from ....module_utils.gpu_ready.facts.model import (
     LegacyFacts,
     RuntimeFacts,
 )
-from ..plan.changes import Change, add, set_to
+from ..plan.changes import Change, add, drop, set_to
 from ..plan.containers.model import CleanupParams
 from ..plan.containers.runtime_cleanup import cleanup_changes
-from .effects import Before, Declared, file_changes, package_effects, removal_effects
+from .effects import Before, Declared, removal_effects, standard_effects
 from .model import INSTALL, Answer, Execution, Parameters, fail
 from .repository import add_repositories, repository_effects
 
 UNIT = "ansible.builtin.systemd_service"
 """Never with daemon_reload: with the systemd cgroup driver, running containers would lose their GPUs."""
 KUBERNETES_ATTEMPTS, KUBERNETES_WITHIN = 91, 600
+DOCKER_RUNS = dict.fromkeys(("docker.installed", "docker.active", "docker.enabled"), True)
 ENGINE_PACKAGES = ("docker-ce", "docker.io", "moby-engine", "docker")
 PROGRAMS = ("nvidia-container-runtime", "nvidia-container-runtime-hook", "nvidia-ctk", "nvidia-container-cli")
 GENERATED = """[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
@@ -88,17 +89,15 @@ def docker_reads(engine: DockerFacts, runtime: RuntimeFacts) -> Iterator[Change]
 
 
 def docker_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the packages and an engine that runs, now and at boot."""
+    """Yield the packages and an engine that runs, now and at boot."""
     facts, packages = before.facts, step["packages"]
-    yield from package_effects(step, before)
+    yield from standard_effects(step, before)
     engine = next((one for one in packages if one["name"] in ENGINE_PACKAGES), None)
     version = facts.docker.version
     if engine:
         version = versions.upstream(before.manager.version(engine["name"], engine["version"])).partition("+")[0]
-    running = facts.docker._replace(version=version)
-    for name, value in (("installed", True), ("version", version), ("active", True), ("enabled", True)):
-        yield set_to(f"docker.{name}", value)
-    yield from docker_reads(running, facts.runtime)
+    yield set_to("docker.version", version)
+    yield from docker_reads(facts.docker._replace(version=version), facts.runtime)
 
 
 def merge_options(step: Parameters, part: Execution) -> None:
@@ -107,7 +106,7 @@ def merge_options(step: Parameters, part: Execution) -> None:
 
 
 def options_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the file, and what the manifest says of its keys."""
+    """Yield the file, and what the manifest says of its keys."""
     found, given = before.facts.docker.daemon_json, step["daemon_json"]
     change = daemon_json.merge(found.text, given["set"], given["unset"])
     known = {name: dict(state) for name, state in before.facts.runtime.manifest.keys.items()}
@@ -151,12 +150,6 @@ def migrate(step: Parameters, part: Execution) -> None:
         part.run("ansible.builtin.copy", copy)
 
 
-def migrate_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that the product is gone; its part of daemon.json stays."""
-    yield from removal_effects(step, before)
-    yield set_to("runtime.legacy", LegacyFacts())
-
-
 def cleanup(step: Parameters, part: Execution) -> None:
     """Remove packages and files of the earlier mode."""
     if step["containers"]:  # which gpu_ready_disrupt permits
@@ -166,7 +159,7 @@ def cleanup(step: Parameters, part: Execution) -> None:
 
 
 def cleanup_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare what is gone."""
+    """Yield what is gone."""
     yield from removal_effects(step, before)
     yield from cleanup_changes(before.facts, CleanupParams(**step))
 
@@ -178,8 +171,8 @@ def install(step: Parameters, part: Execution) -> None:
 
 
 def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the toolkit, whose service writes a specification (1.18 and newer) where the driver is loaded."""
-    yield from package_effects(step, before)
+    """Yield the toolkit, whose service writes a specification (1.18 and newer) where the driver is loaded."""
+    yield from standard_effects(step, before)
     runtime = before.facts.runtime
     yield set_to("runtime.toolkit", True)
     yield set_to("runtime.programs", {name: f"/usr/bin/{name}" for name in {*PROGRAMS, *runtime.programs}})
@@ -197,12 +190,12 @@ def written_spec(before: Before, path: str, old: bool) -> CdiSpecFacts:
 
 
 def support_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the small files beside a specification or a volume."""
+    """Yield the small files beside a specification or a volume."""
     names = {cdi.REFRESH_OLD: "refresh_old", cdi.BOOT_NODES: "boot_nodes", driver_volume.HELPER: "helper"}
     for file in step["files"]:
         path, text = file["path"], file["content"]
         yield add("engines.nodes", {path: text}) if path in cdi.NODES else set_to(f"runtime.{names[path]}", text)
-    yield from file_changes(step["files"])
+    yield from standard_effects(step, before)
 
 
 def cdi_spec(step: Parameters, part: Execution) -> None:
@@ -213,7 +206,7 @@ def cdi_spec(step: Parameters, part: Execution) -> None:
 
 
 def cdi_spec_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the specification."""
+    """Yield the specification."""
     yield from support_effects(step, before)
     runtime, path = before.facts.runtime, step["path"]
     if step.get("unrefreshed") and not runtime.refresh:
@@ -221,7 +214,7 @@ def cdi_spec_effects(step: Parameters, before: Before) -> Iterator[Change]:
     new = written_spec(before, path, old=step["generator"] == "native" or bool(step["feature_flags"]))
     kept = [one for one in runtime.specs if one.path not in (path, *step["remove"])]
     yield set_to("runtime.specs", [*kept, new])
-    yield from file_changes([{"path": path}])
+    yield add("runtime.manifest.files", [path])
 
 
 def volume(step: Parameters, part: Execution) -> None:
@@ -231,7 +224,7 @@ def volume(step: Parameters, part: Execution) -> None:
 
 
 def volume_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the volume of the driver."""
+    """Yield the volume of the driver."""
     yield from support_effects(step, before)
     disk = before.facts.driver.on_disk
     yield set_to("runtime.volume", DriverVolumeFacts(True, disk.version if disk else None))
@@ -257,7 +250,7 @@ def containerd(step: Parameters, part: Execution) -> None:
 
 
 def containerd_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the files, as the host computes them too, and what the manifest says of them."""
+    """Yield the files, as the host computes them too, and what the manifest says of them."""
     engine = before.facts.engines.containerd
     ours, main = list(engine.record), engine.files[0].path
     if step["mode"] == containerd_config.NONE:
@@ -276,7 +269,7 @@ def containerd_effects(step: Parameters, before: Before) -> Iterator[Change]:
             yield set_to("engines.containerd.before", first if kept else None)
             yield set_to("engines.containerd.after", edit.after if kept else None)
         else:
-            yield from file_changes([{"path": edit.path, "state": "present" if edit.after else "absent"}])
+            yield (add if edit.after else drop)("runtime.manifest.files", [edit.path])
     files = [ConfigFile(path, text) for path, text in texts.items() if text is not None or path == main]
     yield set_to("engines.containerd.files", files)
     if step["state"]:
@@ -297,12 +290,12 @@ def crio(step: Parameters, part: Execution) -> None:
 
 
 def crio_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the drop-in file, and that CRI-O has read it."""
+    """Yield the drop-in file, and that CRI-O has read it."""
     written = {file["path"]: file for file in step["files"]}
     kept = [file for file in before.facts.engines.crio.files if file.path not in written]
     new = [ConfigFile(path, one["content"]) for path, one in written.items() if one["state"] == "present"]
     yield set_to("engines.crio.files", kept + new)
-    yield from file_changes(step["files"])
+    yield from standard_effects(step, before)
     if step["state"]:
         yield set_to("engines.crio.active", True)
         yield set_to("engines.crio.pending", False)
@@ -322,18 +315,16 @@ def kubernetes(step: Parameters, part: Execution) -> None:
 
 
 def kubernetes_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that it runs; it writes the file with the runtime itself."""
-    generated = ConfigFile(step["file"], GENERATED)
+    """Yield the file that it writes itself."""
     kept = [file for file in before.facts.engines.kubernetes.files if file.path != step["file"]]
-    yield set_to("engines.kubernetes.files", [generated, *kept])
-    yield set_to("engines.kubernetes.active", True)
+    yield set_to("engines.kubernetes.files", [ConfigFile(step["file"], GENERATED), *kept])
 
 
 STEPS: dict[str, Declared] = {
     "docker_engine.repository": Declared(add_repositories, repository_effects),
-    "docker_engine.install": Declared(docker_install, docker_install_effects),
+    "docker_engine.install": Declared(docker_install, docker_install_effects, DOCKER_RUNS),
     "docker_engine.configure": Declared(docker_configure, options_effects),
-    "nvidia_container_runtime.migrate": Declared(migrate, migrate_effects),
+    "nvidia_container_runtime.migrate": Declared(migrate, removal_effects, {"runtime.legacy": LegacyFacts()}),
     "nvidia_container_runtime.cleanup": Declared(cleanup, cleanup_effects),
     "nvidia_container_runtime.repository": Declared(add_repositories, repository_effects),
     "nvidia_container_runtime.install": Declared(install, install_effects),
@@ -342,5 +333,7 @@ STEPS: dict[str, Declared] = {
     "nvidia_container_runtime.configure": Declared(configure, options_effects),
     "nvidia_container_runtime.containerd": Declared(containerd, containerd_effects),
     "nvidia_container_runtime.crio": Declared(crio, crio_effects),
-    "nvidia_container_runtime.kubernetes": Declared(kubernetes, kubernetes_effects),
+    "nvidia_container_runtime.kubernetes": Declared(
+        kubernetes, kubernetes_effects, {"engines.kubernetes.active": True}
+    ),
 }

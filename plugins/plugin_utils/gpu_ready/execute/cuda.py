@@ -12,7 +12,7 @@ from ....module_utils.gpu_ready.cuda.toolkit import PACKAGE, RUNFILE, toolkit_pa
 from ....module_utils.gpu_ready.facts.model import CudnnFacts, DefaultToolkitFacts, ToolkitFacts
 from ..plan.changes import Change, add, drop, set_to
 from .copies import copy_files
-from .effects import Before, Declared, file_changes, package_changes, package_effects, removal_effects
+from .effects import Before, Declared, package_changes, removal_effects, standard_effects
 from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters
 from .repository import add_repositories, repository_effects
 
@@ -35,14 +35,35 @@ def toolkit_changes(before: Before, toolkits: Iterable[tuple[str, str]], origin:
 
 
 def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the toolkits; the packages' scripts point the link to the newest one unless somebody chose another."""
-    yield from package_effects(step, before)
+    """Yield the toolkits; the packages' scripts point the link to the newest one unless somebody chose another."""
+    yield from standard_effects(step, before)
     packages = [before.manager.version(one["name"], one["version"]) for one in step["packages"]]
     releases = zip(step["versions"], map(versions.upstream, packages), strict=True)
     yield from toolkit_changes(before, releases, PACKAGE)
     if before.facts.cuda.default.mode != "manual":
         newest = toolkit_path(max(step["versions"], key=versions.key))
         yield set_to("cuda.default", DefaultToolkitFacts(newest, "alternatives", "auto"))
+
+
+def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Yield the toolkits."""
+    yield from standard_effects(step, before)
+    version = before.manager.version
+    releases = [(one["version"], one["release"] or version(one["version"], None)) for one in step["installers"]]
+    yield from toolkit_changes(before, releases, RUNFILE)
+
+
+def default_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    yield set_to("cuda.default", DefaultToolkitFacts(step["path"], "alternatives", "manual"))
+
+
+def profile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    yield add("cuda.profile", {file["path"]: file.get("content") for file in step["files"]})
+    yield from standard_effects(step, before)
+
+
+def cudnn_remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    yield add("cudnn", {one["cuda"]: CudnnFacts() for one in step["installs"]})
 
 
 def runfile(step: Parameters, part: Execution) -> None:
@@ -61,33 +82,14 @@ def runfile(step: Parameters, part: Execution) -> None:
         part.run("gpu_cuda_runfile", {"installers": installers}, COPY)
 
 
-def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the toolkits; packages that an installer needs are optional."""
-    releases = [
-        (one["version"], one["release"] or before.manager.version(one["version"], None)) for one in step["installers"]
-    ]
-    return toolkit_changes(before, releases, RUNFILE)
-
-
 def default(step: Parameters, part: Execution) -> None:
     """Point /usr/local/cuda to the default toolkit."""
     part.run("gpu_cuda_toolkit_default", {"version": step["version"], "path": step["path"]})
 
 
-def default_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the link."""
-    yield set_to("cuda.default", DefaultToolkitFacts(step["path"], "alternatives", "manual"))
-
-
 def profile(step: Parameters, part: Execution) -> None:
     """Add the default toolkit to PATH of login shells."""
     part.run("gpu_files", {"files": step["files"]})
-
-
-def profile_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the files."""
-    yield add("cuda.profile", {file["path"]: file.get("content") for file in step["files"]})
-    yield from file_changes(step["files"])
 
 
 def remove(step: Parameters, part: Execution) -> None:
@@ -99,7 +101,7 @@ def remove(step: Parameters, part: Execution) -> None:
 
 
 def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that the toolkits are gone, with their cuDNN and a link to one of them."""
+    """Yield that the toolkits are gone, with their cuDNN and a link to one of them."""
     yield from package_changes(before, remove=step["packages"])
     gone = [one["version"] for one in step["toolkits"]]
     yield set_to("cuda.toolkits", [one for one in before.facts.cuda.toolkits if one.version not in gone])
@@ -125,7 +127,7 @@ def cudnn_install(step: Parameters, part: Execution) -> None:
 
 
 def cudnn_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare cuDNN in the toolkits."""
+    """Yield cuDNN in the toolkits."""
     for one in step["installs"]:
         version = one["version"] or before.manager.version("cudnn", None)
         known = CudnnFacts(model.release(version), None, version, one.get("origin") or "", complete=True)
@@ -135,11 +137,6 @@ def cudnn_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
 def cudnn_remove(step: Parameters, part: Execution) -> None:
     """Remove our files from toolkits without cuDNN."""
     part.run("gpu_cudnn_archive", {"installs": step["installs"], "state": "absent"}, COPY)
-
-
-def cudnn_remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare toolkits without cuDNN."""
-    yield add("cudnn", {one["cuda"]: CudnnFacts() for one in step["installs"]})
 
 
 def cudnn_remove_packages(step: Parameters, part: Execution) -> None:
@@ -156,7 +153,7 @@ STEPS: dict[str, Declared] = {
     "cuda_toolkit.profile": Declared(profile, profile_effects),
     "cuda_toolkit.remove": Declared(remove, remove_effects),
     "cudnn.repository": Declared(add_repositories, repository_effects),
-    "cudnn.packages": Declared(cudnn_packages, package_effects),
+    "cudnn.packages": Declared(cudnn_packages, standard_effects),
     "cudnn.install": Declared(cudnn_install, cudnn_install_effects),
     "cudnn.remove": Declared(cudnn_remove, cudnn_remove_effects),
     "cudnn.remove_packages": Declared(cudnn_remove_packages, removal_effects),

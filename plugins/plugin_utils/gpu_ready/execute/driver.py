@@ -14,7 +14,7 @@ from ....module_utils.gpu_ready.facts.model import DkmsFacts, ModuleFacts, UmadF
 from ..plan.changes import Change, add, apply_changes, drop, set_to
 from ..plan.driver.parameters import assignments
 from .copies import copy_files
-from .effects import Before, Declared, file_changes, package_changes, package_effects
+from .effects import Before, Declared, package_changes, removal_effects, standard_effects
 from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, given
 from .reboot import Permissions, refuse_reboot
 from .repository import add_repositories, repository_effects
@@ -22,6 +22,13 @@ from .repository import add_repositories, repository_effects
 INSTALLER = f"{DIRECTORY}/installer.run"
 UNINSTALLER = "/usr/bin/nvidia-uninstall"
 """Of NVIDIA's installer."""
+NO_DRIVER: dict[str, object] = {
+    "driver.on_disk": None,
+    "driver.userspace": [],
+    "driver.origin": None,
+    "driver.dkms": [],
+}
+PERSISTENCE = {"driver.persistence.running": True, "driver.persistence.off": False}
 
 
 def headers(step: Parameters, part: Execution) -> None:
@@ -31,8 +38,8 @@ def headers(step: Parameters, part: Execution) -> None:
 
 
 def headers_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the headers, and the compiler that they need."""
-    yield from package_effects(step, before)
+    """Yield the headers, and the compiler that they need."""
+    yield from standard_effects(step, before)
     yield set_to("base.kernel.headers", dict.fromkeys(before.facts.base.kernel.installed, True))
     yield set_to("base.compiler", "/usr/bin/gcc")
 
@@ -40,12 +47,6 @@ def headers_effects(step: Parameters, before: Before) -> Iterator[Change]:
 def blacklist_nouveau(step: Parameters, part: Execution) -> None:
     """Disable nouveau from the next boot on."""
     part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}], **given(step, "rebuild")})
-
-
-def blacklist_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the blacklist; a loaded nouveau stays until the next boot."""
-    yield set_to("base.nouveau.blacklisted", True)
-    yield from file_changes([step])
 
 
 def parameters(step: Parameters, part: Execution) -> None:
@@ -56,9 +57,8 @@ def parameters(step: Parameters, part: Execution) -> None:
 
 
 def parameters_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the file; the loaded module keeps its parameters."""
-    state = "present" if step["content"] else "absent"
-    yield from file_changes([{"path": step["path"], "state": state}])
+    """Yield the file; the loaded module keeps its parameters."""
+    yield from standard_effects(step, before)
     path, text = step["path"], step["content"]
     yield add("driver.options", {path: text}) if text else drop("driver.options", [path])
 
@@ -74,13 +74,6 @@ def remove_packages(step: Parameters, part: Execution) -> None:
     """Remove the packages of another driver."""
     removed = {"unhold": step["unhold"], "remove": step["packages"], "allow_remove": step["packages"]}
     part.run("gpu_packages", {**removed, "purpose": "the NVIDIA installer"}, INSTALL)
-
-
-def remove_packages_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that the host has no driver; a loaded module stays."""
-    yield from package_changes(before, remove=step["packages"], unhold=step["unhold"])
-    for name, value in (("on_disk", None), ("userspace", []), ("origin", None), ("dkms", [])):
-        yield set_to(f"driver.{name}", value)
 
 
 def runfile(step: Parameters, part: Execution) -> None:
@@ -106,7 +99,7 @@ def driver_changes(module: ModuleFacts, origin: str) -> Iterator[Change]:
 
 
 def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare a driver without packages; the plan has others removed before."""
+    """Yield a driver without packages: the plan has others removed before."""
     module = before.manager.module(step)
     yield from driver_changes(module, RUNFILE)
     yield set_to("driver.runfile", UNINSTALLER)
@@ -129,8 +122,8 @@ def install(step: Parameters, part: Execution) -> None:
 
 
 def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the packages and the driver in them."""
-    changes = [*package_effects(step, before)]
+    """Yield the packages and the driver in them."""
+    changes = [*standard_effects(step, before)]
     yield from changes
     origin = before.manager.origin(apply_changes(before.facts, changes).driver.packages)
     yield from driver_changes(before.manager.module(step["expect"]), origin)
@@ -143,11 +136,6 @@ def next_kernel(step: Parameters, part: Execution) -> None:
     part.run("gpu_dkms", {"kernel": step["kernel"]}, INSTALL)
 
 
-def next_kernel_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the module of the next boot."""
-    yield set_to("driver.kernel_without_module", None)
-
-
 def hold(step: Parameters, part: Execution) -> None:
     """Hold the driver's packages."""
     held = {"names": step["tools"], "hold": step["packages"]}
@@ -155,7 +143,7 @@ def hold(step: Parameters, part: Execution) -> None:
 
 
 def hold_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the holds, and the tools that set them."""
+    """Yield the holds, and the tools that set them."""
     return package_changes(before, step["tools"], hold=step["packages"])
 
 
@@ -180,7 +168,7 @@ def activate(step: Parameters, part: Execution) -> None:
 
 
 def activate_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the loaded module; a reboot also changes what only a boot can, and stops everything."""
+    """Yield the loaded module; a reboot also changes what only a boot can, and stops everything."""
     driver, base = before.facts.driver, before.facts.base
     if driver.on_disk is None:
         return
@@ -201,12 +189,6 @@ def umad(step: Parameters, part: Execution) -> None:
         part.run("gpu_packages", modules, INSTALL)
     part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}]})
     part.run("gpu_kernel_module", {"modules": step["modules"]})
-
-
-def umad_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the modules; their packages are optional."""
-    yield set_to("base.umad", UmadFacts(present=True, loaded=True, at_boot=True))
-    yield from file_changes([step])
 
 
 def start(step: Parameters, part: Execution, **more: bool) -> None:
@@ -241,40 +223,35 @@ def persistenced(step: Parameters, part: Execution) -> None:
     start(step, part, persistence=True)
 
 
-def fabricmanager_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that the fabric manager runs."""
-    yield from package_effects(step, before)
-    yield set_to("driver.fabricmanager", True)
+def service_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Yield the packages of a service; of another branch they have other names."""
+    return package_changes(before, step["packages"], step["remove"], step["hold"], step["remove"])
 
 
 def imex_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that IMEX runs where it is started."""
-    yield from package_effects(step, before)
+    yield from service_effects(step, before)
     yield set_to("driver.imex.running", step["start"])
-
-
-def persistenced_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that the daemon runs, with persistence mode on."""
-    yield from package_effects(step, before)
-    state = before.facts.driver.persistence
-    yield set_to("driver.persistence", state._replace(running=True, off=False))
 
 
 STEPS: dict[str, Declared] = {
     "kernel_headers.repository": Declared(add_repositories, repository_effects),
     "kernel_headers.install": Declared(headers, headers_effects),
     "nvidia_driver.repository": Declared(add_repositories, repository_effects),
-    "nvidia_driver.blacklist_nouveau": Declared(blacklist_nouveau, blacklist_effects),
+    "nvidia_driver.blacklist_nouveau": Declared(
+        blacklist_nouveau, standard_effects, {"base.nouveau.blacklisted": True}
+    ),
     "nvidia_driver.parameters": Declared(parameters, parameters_effects),
-    "nvidia_driver.detect": Declared(detect, package_effects),
-    "nvidia_driver.remove_packages": Declared(remove_packages, remove_packages_effects),
+    "nvidia_driver.detect": Declared(detect, standard_effects),
+    "nvidia_driver.remove_packages": Declared(remove_packages, removal_effects, NO_DRIVER),
     "nvidia_driver.runfile": Declared(runfile, runfile_effects),
     "nvidia_driver.install": Declared(install, install_effects),
-    "nvidia_driver.next_kernel": Declared(next_kernel, next_kernel_effects),
+    "nvidia_driver.next_kernel": Declared(next_kernel, standard_effects, {"driver.kernel_without_module": None}),
     "nvidia_driver.hold": Declared(hold, hold_effects),
     "nvidia_driver.activate": Declared(activate, activate_effects),
-    "nvidia_driver.umad": Declared(umad, umad_effects),
-    "nvidia_driver.fabricmanager": Declared(fabricmanager, fabricmanager_effects),
+    "nvidia_driver.umad": Declared(
+        umad, standard_effects, {"base.umad": UmadFacts(present=True, loaded=True, at_boot=True)}
+    ),
+    "nvidia_driver.fabricmanager": Declared(fabricmanager, service_effects, {"driver.fabricmanager": True}),
     "nvidia_driver.imex": Declared(imex, imex_effects),
-    "nvidia_driver.persistenced": Declared(persistenced, persistenced_effects),
+    "nvidia_driver.persistenced": Declared(persistenced, service_effects, PERSISTENCE),
 }

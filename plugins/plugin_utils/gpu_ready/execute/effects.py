@@ -44,28 +44,35 @@ Effects = Callable[[Parameters, Before], Iterable[Change]]
 
 
 class Declared(NamedTuple):
-    """A step: the function that carries it out, and what that brings about."""
+    """The function of a step, and what it brings about; ``facts``: values by path that follow in any case."""
 
     run: Step
     effects: Effects
+    facts: Mapping[str, object] = {}
+
+    def changes(self, step: Parameters, before: Before) -> Iterator[Change]:
+        """Yield what the step brings about on a host."""
+        yield from self.effects(step, before)
+        yield from (set_to(path, value) for path, value in self.facts.items())
 
 
-def nothing(step: Parameters, before: Before) -> Iterable[Change]:
-    """Declare that a step changes no fact."""
-    return ()
-
-
-def package_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare what gpu_packages makes of the parameters that most steps have."""
+def standard_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    """Yield what gpu_packages and gpu_files make of the parameters that most steps have."""
     names = [one for key in ("packages", "tools", "pin_packages") for one in step.get(key) or []]
     gone = [one for key in ("remove", "pin_remove") for one in step.get(key) or []]
     gone += before.manager.gives_up(step.get("allow_remove") or [])
-    return package_changes(before, names, gone, step.get("hold") or [], step.get("unhold") or [])
+    hold, unhold = step.get("hold") or [], step.get("unhold") or []
+    if names or gone or hold or unhold:
+        yield from package_changes(before, names, gone, hold, unhold)
+    for file in [*(step.get("files") or []), *([step] if "content" in step else [])]:
+        absent = file.get("state") == "absent" or file.get("content") == ""
+        yield (drop if absent else add)("runtime.manifest.files", [file["path"]])
 
 
 def removal_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that packages are gone, and their holds."""
-    return package_changes(before, remove=step["packages"], unhold=step["packages"])
+    """Yield that the packages and files of a step are gone."""
+    yield from package_changes(before, remove=step["packages"], unhold=step["packages"])
+    yield drop("runtime.manifest.files", step.get("paths") or [])
 
 
 def package_changes(
@@ -96,10 +103,3 @@ def package_changes(
     yield set_to("cudnn_packages.installed", {name: installed[name] for name in libraries})
     yield set_to("cudnn_packages.ours", [name for name in libraries if name in owned])
     yield set_to("cudnn_packages.held_by_us", [name for name in libraries if name in ours])
-
-
-def file_changes(files: Iterable[Mapping[str, Any]]) -> Iterator[Change]:
-    """Yield what gpu_files notes in the manifest."""
-    for file in files:
-        absent = file.get("state") == "absent"
-        yield (drop if absent else add)("runtime.manifest.files", [file["path"]])

@@ -16,7 +16,7 @@ from ....module_utils.gpu_ready.system.monitoring_files import (
 from ..catalog import model as catalog
 from ..catalog.data import MONITOR
 from ..plan.changes import Change, add, drop, set_to
-from .effects import Before, Declared, package_effects, removal_effects
+from .effects import Before, Declared, removal_effects, standard_effects
 from .model import INSTALL, Execution, Parameters
 from .repository import add_repositories, repository_effects
 
@@ -26,6 +26,9 @@ DCGM_FILES = {
     "gpu-ready.conf": "/etc/systemd/system/nvidia-dcgm-exporter.service.d/gpu-ready.conf",
 }
 """Metrics of the exporter and its command, and where they are written."""
+EXPORTER = {"monitoring.exporter_runs": True, "monitoring.exporter": NODE_EXPORTER_DIRECTORY}
+NO_EXPORTER = {"monitoring.exporter_runs": False, "monitoring.exporter": ""}
+NO_SERVICE = {"monitoring.files": {}, "monitoring.program": "", "monitoring.running": False}
 
 
 def node_exporter(step: Parameters, part: Execution) -> None:
@@ -35,13 +38,6 @@ def node_exporter(step: Parameters, part: Execution) -> None:
     part.run("gpu_service", {"name": step["service"]})
 
 
-def node_exporter_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that it runs and reads the directory of its package."""
-    yield from package_effects(step, before)
-    yield set_to("monitoring.exporter_runs", True)
-    yield set_to("monitoring.exporter", before.facts.monitoring.exporter or NODE_EXPORTER_DIRECTORY)
-
-
 def textfile(step: Parameters, part: Execution) -> None:
     """Run the service that writes metrics."""
     names = ("python", "directory", "interval", "old_names", "branch_ends", "reload")
@@ -49,7 +45,7 @@ def textfile(step: Parameters, part: Execution) -> None:
 
 
 def textfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the service, its program and its files."""
+    """Yield the service, its program and its files."""
     files = format_files(MonitoringParams(**step))
     yield set_to("monitoring.files", files)
     yield set_to("monitoring.program", MONITOR)
@@ -57,6 +53,11 @@ def textfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
     yield set_to("monitoring.python", step["python"])
     yield add("runtime.manifest.files", files)
     yield add("runtime.manifest.directories", [DIRECTORY])
+
+
+def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+    yield drop("runtime.manifest.files", before.facts.monitoring.files)
+    yield drop("runtime.manifest.directories", [DIRECTORY])
 
 
 def dcgm(step: Parameters, part: Execution) -> None:
@@ -72,8 +73,8 @@ def dcgm(step: Parameters, part: Execution) -> None:
 
 
 def dcgm_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the packages, the files, and that both run."""
-    yield from package_effects(step, before)
+    """Yield the packages, the files, and that both run."""
+    yield from standard_effects(step, before)
     yield set_to("monitoring.dcgm", dict(catalog.dcgm()["files"]))
     yield set_to("monitoring.dcgm_running", True)
     yield add("runtime.manifest.files", DCGM_FILES.values())
@@ -85,25 +86,9 @@ def remove_dcgm(step: Parameters, part: Execution) -> None:
     part.run("gpu_revert", {"packages": step["packages"], "paths": step["paths"]}, INSTALL)
 
 
-def remove_dcgm_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that packages and files are gone."""
-    yield from removal_effects(step, before)
-    yield set_to("monitoring.dcgm", {})
-    yield set_to("monitoring.dcgm_running", False)
-    yield drop("runtime.manifest.files", step["paths"])
-
-
 def remove(step: Parameters, part: Execution) -> None:
     """Stop and remove the service that writes metrics."""
     part.run("gpu_monitoring", {"state": "absent"}, INSTALL)
-
-
-def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that the service is gone."""
-    for name, value in (("files", {}), ("program", ""), ("running", False)):
-        yield set_to(f"monitoring.{name}", value)
-    yield drop("runtime.manifest.files", before.facts.monitoring.files)
-    yield drop("runtime.manifest.directories", [DIRECTORY])
 
 
 def remove_node_exporter(step: Parameters, part: Execution) -> None:
@@ -111,19 +96,14 @@ def remove_node_exporter(step: Parameters, part: Execution) -> None:
     part.run("gpu_revert", {"packages": step["packages"]}, INSTALL)
 
 
-def remove_node_exporter_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare that it is gone."""
-    yield from removal_effects(step, before)
-    yield set_to("monitoring.exporter_runs", False)
-    yield set_to("monitoring.exporter", "")
-
-
 STEPS: dict[str, Declared] = {
-    "gpu_monitoring.node_exporter": Declared(node_exporter, node_exporter_effects),
+    "gpu_monitoring.node_exporter": Declared(node_exporter, standard_effects, EXPORTER),
     "gpu_monitoring.textfile": Declared(textfile, textfile_effects),
     "gpu_monitoring.repository": Declared(add_repositories, repository_effects),
     "gpu_monitoring.dcgm": Declared(dcgm, dcgm_effects),
-    "gpu_monitoring.remove_dcgm": Declared(remove_dcgm, remove_dcgm_effects),
-    "gpu_monitoring.remove": Declared(remove, remove_effects),
-    "gpu_monitoring.remove_node_exporter": Declared(remove_node_exporter, remove_node_exporter_effects),
+    "gpu_monitoring.remove_dcgm": Declared(
+        remove_dcgm, removal_effects, {"monitoring.dcgm": {}, "monitoring.dcgm_running": False}
+    ),
+    "gpu_monitoring.remove": Declared(remove, remove_effects, NO_SERVICE),
+    "gpu_monitoring.remove_node_exporter": Declared(remove_node_exporter, removal_effects, NO_EXPORTER),
 }

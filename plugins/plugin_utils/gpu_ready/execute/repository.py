@@ -29,7 +29,7 @@ def add_repositories(step: Parameters, part: Execution) -> None:
 
 
 def repository_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the new and the changed files of apt or dnf; a key is named by its file."""
+    """Yield the new and the changed files of apt or dnf; a key is named by its file."""
     apt, yum, system = before.facts.apt, before.facts.yum, before.facts.base
     texts: dict[str, str] = {}
     for path, text in apt.sources.items() if step.get("components") else ():

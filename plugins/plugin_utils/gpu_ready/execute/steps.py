@@ -29,7 +29,7 @@ PARTS = tuple(dict.fromkeys(step.partition(".")[0] for step in STEPS))
 
 EFFECTS: dict[str, Effects] = {
     "gpu_plan.repair_packages": lambda step, before: [set_to("packages.broken", [])],
-    **{name: step.effects for name, step in STEPS.items()},
+    **{name: step.changes for name, step in STEPS.items()},
 }
 """What each step of a plan brings about; the repair is part of the begin of a run (turn/begin.py)."""
 

@@ -72,7 +72,7 @@ def verify(step: Parameters, part: Execution) -> None:
 
 
 def verify_effects(step: Parameters, before: Before) -> Iterator[Change]:
-    """Declare the record of a verification that has passed."""
+    """Yield the record of a verification that has passed."""
     base, driver = before.facts.base, before.facts.driver
     record = VerifiedFacts(
         ok=True,

@@ -18,7 +18,7 @@ from gpu_ready_lab import mirror_faults, paths
 
 from tests import packed_modules
 from tests.grid import CAMPAIGN
-from tests.integration import package_health
+from tests.integration import package_health, step_effects
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = Path(sys.executable).parent
@@ -160,11 +160,13 @@ class Fleet:
         extra: dict[str, Any] | None = None,
         moments: Sequence[dict[str, Any]] = (),
         packages_broken_by: str = "",
+        holds: Collection[str] = (),
     ) -> Run:
         """Run a playbook on the fleet, record results and remote calls; moments: callback_plugins/moment.py.
 
         An uninstallation is confirmed, unless `extra` says otherwise. On hosts where a run failed or was refused, the
         package manager must work as before. `packages_broken_by` names what of the test, not of the run, breaks it.
+        `holds`: steps that the run carries out on some host; all that it carries out must do what they declare.
         """
         begun = time.time()
         confirmed = {"gpu_ready_uninstall": True} if playbook.endswith("/uninstall.yml") else {}
@@ -178,10 +180,13 @@ class Fleet:
             wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -O "*) ;; *) echo "$*" >>{calls};; esac\nexec ssh "$@"\n')
             wrapper.chmod(0o755)
             callbacks = ROOT / "tests/integration/callback_plugins"
-            env = environment() | packed_modules.environment(callbacks, "record", *(["moment"] if moments else []))
+            env = environment() | packed_modules.environment(
+                callbacks, "record", *(["moment"] if moments else []), *(["step_facts"] if holds else [])
+            )
             env |= {
                 "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),
+                "GPU_READY_STEP_FACTS": directory,
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),
                 "ANSIBLE_NOCOLOR": "1",
             }
@@ -197,7 +202,9 @@ class Fleet:
             )  # fmt: skip
             recorded = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
             counted = count_calls(calls.read_text() if calls.exists() else "", self.addresses())
-        print(done.stdout[-20000:], done.stderr[-4000:])
+            print(done.stdout[-20000:], done.stderr[-4000:])
+            held = step_effects.check(directory) if holds else set()
+            assert held >= {*holds}, f"not carried out: {sorted({*holds} - held)}"
         run = Run(done.returncode, done.stdout + done.stderr, recorded, counted)
         failed = {e["host"] for e in recorded if e["status"] == "failed"}
         if failed and not packages_broken_by:

@@ -1,0 +1,102 @@
+"""Hold what steps declare against what they did on lab hosts: facts before, with the declared changes, are the facts after."""
+
+import fnmatch
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from plugins.module_utils.gpu_ready.facts.model import Facts, ModuleFacts
+from plugins.module_utils.gpu_ready.packaging.version_match import version_matches
+from plugins.plugin_utils.gpu_ready.execute.effects import Before
+from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
+from plugins.plugin_utils.gpu_ready.explain import captures
+from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
+
+UNDECLARED: dict[str, str] = {}
+"""Paths that are not compared, and why no declaration can say their value."""
+MORE: dict[str, str] = {}
+"""Paths at which the host may have more than is declared, and why."""
+
+
+class Outcome:
+    """The package manager of a host, by what it did: within what was requested."""
+
+    def __init__(self, after: Facts) -> None:
+        self.after = after
+
+    def version(self, name: str, wanted: str | None) -> str:
+        others = {one.version: one.release or "" for one in self.after.cuda.toolkits}
+        others["cudnn"] = max((one.recorded or "" for one in self.after.cudnn.values()), default="")
+        found = {**others, **self.after.packages.installed}.get(name, "")
+        assert not found or version_matches(wanted, found), f"{name}: {found} instead of {wanted}"
+        return found
+
+    def gives_up(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self.after.packages.installed]
+
+    def module(self, expect: Mapping[str, Any]) -> ModuleFacts:
+        found = self.after.driver.on_disk
+        assert found and found.flavour == expect["flavour"], (found, expect)
+        assert found.version == (expect["version"] or found.version), (found, expect)
+        return found
+
+    def origin(self, packages: Mapping[str, str]) -> str:
+        return self.after.driver.origin or ""
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all values of facts by path: items of a list are at their text or the first field of their record."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        for name in value._fields:
+            yield from leaves(getattr(value, name), f"{path}.{name}".lstrip("."))
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from leaves(one, f"{path}/{name}")
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from leaves(one, f"{path}/{one[0] if isinstance(one, tuple) else one}")
+    else:
+        yield path, value
+
+
+def differences(declared: Facts, found: Facts) -> list[str]:
+    """Return what a host has otherwise than declared, one line for each path."""
+    expected, real = dict(leaves(declared)), dict(leaves(found))
+    return [
+        f"{path}: {real.get(path, 'nothing')!r} instead of {expected.get(path, 'nothing')!r}"
+        for path in sorted({*expected, *real})
+        if real.get(path, ...) != expected.get(path, ...)
+        and not any(fnmatch.fnmatchcase(path, pattern) for pattern in UNDECLARED)
+        and not (path not in expected and any(fnmatch.fnmatchcase(path, pattern) for pattern in MORE))
+    ]
+
+
+def check(directory: str) -> set[str]:
+    """Hold all steps of a run; return their ids. Steps that wait for a reboot are held together, after it."""
+    file = Path(directory, "steps")
+    records = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    wrong = []
+    for host, group in itertools.groupby(sorted(records, key=lambda one: str(one["host"])), lambda one: one["host"]):
+        pending: list[Any] = []
+        for one in group:
+            if pending and pending[0]["step"].split(".")[0] != one["step"].split(".")[0]:
+                wrong += compare(host, pending, one["before"])
+                pending = []
+            pending.append(one)
+            if one["after"]:
+                wrong += compare(host, pending, one["after"])
+                pending = []
+        assert not pending, f"{host}: no facts after {pending}"
+    assert wrong == [], "\n".join(wrong)
+    return {one["step"] for one in records}
+
+
+def compare(host: str, steps: list[Any], after: str) -> list[str]:
+    """Return what steps did otherwise than declared."""
+    facts, found = (captures.facts_of(captures.read(path)) for path in (steps[0]["before"], after))
+    for one in steps:
+        facts = apply_changes(facts, EFFECTS[one["step"]](one["params"], Before(facts, Outcome(found))))
+    names = ", ".join(one["step"] for one in steps)
+    return [f"{host}, {names}: {line}" for line in differences(facts, found)]

@@ -22,7 +22,7 @@ from ....module_utils.gpu_ready.facts.model import (
     LegacyFacts,
     RuntimeFacts,
 )
-from ..plan.changes import Change, add, drop, set_to
+from ..plan.changes import FactChange, add, drop, set_to
 from ..plan.containers.model import CleanupParams
 from ..plan.containers.runtime_cleanup import cleanup_changes
 from .effects import Before, Declared, removal_effects, standard_effects
@@ -70,7 +70,7 @@ def docker_install(step: Parameters, part: Execution) -> None:
         await_docker(part)
 
 
-def docker_reads(engine: DockerFacts, runtime: RuntimeFacts) -> Iterator[Change]:
+def docker_reads(engine: DockerFacts, runtime: RuntimeFacts) -> Iterator[FactChange]:
     """Yield what an engine knows that has just started with this daemon.json."""
     given = daemon_json.parse(engine.daemon_json.text).value
     cdi_on = capabilities(engine.version).cdi == "default" or (given.get("features") or {}).get("cdi")
@@ -88,7 +88,7 @@ def docker_reads(engine: DockerFacts, runtime: RuntimeFacts) -> Iterator[Change]
     yield set_to("runtime.hook_known", True if runtime.toolkit else None)
 
 
-def docker_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def docker_install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the packages and an engine that runs, now and at boot."""
     facts, packages = before.facts, step["packages"]
     yield from standard_effects(step, before)
@@ -105,7 +105,7 @@ def merge_options(step: Parameters, part: Execution) -> None:
     part.run("gpu_daemon_json", {name: step["daemon_json"][name] for name in ("path", "set", "unset")})
 
 
-def options_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def options_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the file, and what the manifest says of its keys."""
     found, given = before.facts.docker.daemon_json, step["daemon_json"]
     change = daemon_json.merge(found.text, given["set"], given["unset"])
@@ -158,7 +158,7 @@ def cleanup(step: Parameters, part: Execution) -> None:
     part.run("gpu_revert", removed, INSTALL)
 
 
-def cleanup_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def cleanup_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield what is gone."""
     yield from removal_effects(step, before)
     yield from cleanup_changes(before.facts, CleanupParams(**step))
@@ -170,7 +170,7 @@ def install(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", arguments, INSTALL)
 
 
-def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the toolkit, whose service writes a specification (1.18 and newer) where the driver is loaded."""
     yield from standard_effects(step, before)
     runtime = before.facts.runtime
@@ -189,7 +189,7 @@ def written_spec(before: Before, path: str, old: bool) -> CdiSpecFacts:
     return CdiSpecFacts(path, path == cdi.NATIVE, devices, "0.5.0" if old else "0.7.0")
 
 
-def support_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def support_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the small files beside a specification or a volume."""
     names = {cdi.REFRESH_OLD: "refresh_old", cdi.BOOT_NODES: "boot_nodes", driver_volume.HELPER: "helper"}
     for file in step["files"]:
@@ -205,7 +205,7 @@ def cdi_spec(step: Parameters, part: Execution) -> None:
     part.run("gpu_cdi_spec", {**arguments, "unrefreshed": step.get("unrefreshed", "")})
 
 
-def cdi_spec_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def cdi_spec_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the specification."""
     yield from support_effects(step, before)
     runtime, path = before.facts.runtime, step["path"]
@@ -223,7 +223,7 @@ def volume(step: Parameters, part: Execution) -> None:
     part.run("gpu_driver_volume", {})
 
 
-def volume_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def volume_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the volume of the driver."""
     yield from support_effects(step, before)
     disk = before.facts.driver.on_disk
@@ -249,7 +249,7 @@ def containerd(step: Parameters, part: Execution) -> None:
             part.wait(lambda: part.command("ctr", "version"))
 
 
-def containerd_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def containerd_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the files, as the host computes them too, and what the manifest says of them."""
     engine = before.facts.engines.containerd
     ours, main = list(engine.record), engine.files[0].path
@@ -289,7 +289,7 @@ def crio(step: Parameters, part: Execution) -> None:
             part.wait(lambda: part.command("systemctl", "is-active", "--quiet", "crio"))
 
 
-def crio_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def crio_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the drop-in file, and that CRI-O has read it."""
     written = {file["path"]: file for file in step["files"]}
     kept = [file for file in before.facts.engines.crio.files if file.path not in written]
@@ -314,7 +314,7 @@ def kubernetes(step: Parameters, part: Execution) -> None:
         )
 
 
-def kubernetes_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def kubernetes_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the file that it writes itself."""
     kept = [file for file in before.facts.engines.kubernetes.files if file.path != step["file"]]
     yield set_to("engines.kubernetes.files", [ConfigFile(step["file"], GENERATED), *kept])

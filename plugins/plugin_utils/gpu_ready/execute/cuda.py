@@ -10,7 +10,7 @@ from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.cuda.cudnn import model
 from ....module_utils.gpu_ready.cuda.toolkit import PACKAGE, RUNFILE, toolkit_path
 from ....module_utils.gpu_ready.facts.model import CudnnFacts, DefaultToolkitFacts, ToolkitFacts
-from ..plan.changes import Change, add, drop, set_to
+from ..plan.changes import FactChange, add, drop, set_to
 from .copies import copy_files
 from .effects import Before, Declared, package_changes, removal_effects, standard_effects
 from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters
@@ -25,7 +25,7 @@ def install(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", {"names": step["packages"], "update_cache": True, "purpose": purpose}, INSTALL)
 
 
-def toolkit_changes(before: Before, toolkits: Iterable[tuple[str, str]], origin: str) -> Iterator[Change]:
+def toolkit_changes(before: Before, toolkits: Iterable[tuple[str, str]], origin: str) -> Iterator[FactChange]:
     """Yield toolkits by version and release, which have no cuDNN at first."""
     new = [ToolkitFacts(version, toolkit_path(version), release, origin) for version, release in toolkits]
     versions = [one.version for one in new]
@@ -34,7 +34,7 @@ def toolkit_changes(before: Before, toolkits: Iterable[tuple[str, str]], origin:
     yield add("cudnn", {one: CudnnFacts() for one in versions if one not in before.facts.cudnn})
 
 
-def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the toolkits; the packages' scripts point the link to the newest one unless somebody chose another."""
     yield from standard_effects(step, before)
     packages = [before.manager.version(one["name"], one["version"]) for one in step["packages"]]
@@ -45,7 +45,7 @@ def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
         yield set_to("cuda.default", DefaultToolkitFacts(newest, "alternatives", "auto"))
 
 
-def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def runfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the toolkits."""
     yield from standard_effects(step, before)
     version = before.manager.version
@@ -53,16 +53,16 @@ def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
     yield from toolkit_changes(before, releases, RUNFILE)
 
 
-def default_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def default_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield set_to("cuda.default", DefaultToolkitFacts(step["path"], "alternatives", "manual"))
 
 
-def profile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def profile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield add("cuda.profile", {file["path"]: file.get("content") for file in step["files"]})
     yield from standard_effects(step, before)
 
 
-def cudnn_remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def cudnn_remove_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield add("cudnn", {one["cuda"]: CudnnFacts() for one in step["installs"]})
 
 
@@ -100,7 +100,7 @@ def remove(step: Parameters, part: Execution) -> None:
     part.run("gpu_cuda_toolkit_absent", {"toolkits": step["toolkits"]}, INSTALL)
 
 
-def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def remove_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield that the toolkits are gone, with their cuDNN and a link to one of them."""
     yield from package_changes(before, remove=step["packages"])
     gone = [one["version"] for one in step["toolkits"]]
@@ -126,7 +126,7 @@ def cudnn_install(step: Parameters, part: Execution) -> None:
         part.run("gpu_cudnn_archive", {"file": file, "installs": step["installs"]}, COPY)
 
 
-def cudnn_install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def cudnn_install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield cuDNN in the toolkits."""
     for one in step["installs"]:
         version = one["version"] or before.manager.version("cudnn", None)

@@ -11,7 +11,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ....module_utils.gpu_ready.facts.driver_origin import RUNFILE
 from ....module_utils.gpu_ready.facts.model import DkmsFacts, ModuleFacts, UmadFacts
-from ..plan.changes import Change, add, apply_changes, drop, set_to
+from ..plan.changes import FactChange, add, apply_changes, drop, set_to
 from ..plan.driver.parameters import assignments
 from .copies import copy_files
 from .effects import Before, Declared, package_changes, removal_effects, standard_effects
@@ -37,7 +37,7 @@ def headers(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", {**arguments, "purpose": f"headers of the running kernel {step['kernel']}"}, INSTALL)
 
 
-def headers_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def headers_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the headers, and the compiler that they need."""
     yield from standard_effects(step, before)
     yield set_to("base.kernel.headers", dict.fromkeys(before.facts.base.kernel.installed, True))
@@ -56,7 +56,7 @@ def parameters(step: Parameters, part: Execution) -> None:
     part.run("gpu_files", {"files": [file], **given(step, "rebuild")})
 
 
-def parameters_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def parameters_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the file; the loaded module keeps its parameters."""
     yield from standard_effects(step, before)
     path, text = step["path"], step["content"]
@@ -90,7 +90,7 @@ def runfile(step: Parameters, part: Execution) -> None:
         part.run("gpu_driver_runfile", {"source": copied or step["source"], **sums, **arguments}, COPY)
 
 
-def driver_changes(module: ModuleFacts, origin: str) -> Iterator[Change]:
+def driver_changes(module: ModuleFacts, origin: str) -> Iterator[FactChange]:
     """Yield a complete driver with this module."""
     yield set_to("driver.on_disk", module)
     yield set_to("driver.userspace", [module.version])
@@ -98,7 +98,7 @@ def driver_changes(module: ModuleFacts, origin: str) -> Iterator[Change]:
     yield set_to("driver.origin", origin)
 
 
-def runfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def runfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield a driver without packages: the plan has others removed before."""
     module = before.manager.module(step)
     yield from driver_changes(module, RUNFILE)
@@ -121,7 +121,7 @@ def install(step: Parameters, part: Execution) -> None:
         part.run("gpu_dkms", {"kernel": step["rebuild"]["kernel"]}, INSTALL)
 
 
-def install_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the packages and the driver in them."""
     changes = [*standard_effects(step, before)]
     yield from changes
@@ -142,7 +142,7 @@ def hold(step: Parameters, part: Execution) -> None:
     part.run("gpu_packages", {**held, "purpose": "the hold of the NVIDIA driver"}, INSTALL)
 
 
-def hold_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def hold_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the holds, and the tools that set them."""
     return package_changes(before, step["tools"], hold=step["packages"])
 
@@ -167,7 +167,7 @@ def activate(step: Parameters, part: Execution) -> None:
         part.reboot_refused = refuse_reboot(step.get("why") or "", part.held_by, permitted)
 
 
-def activate_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def activate_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the loaded module; a reboot also changes what only a boot can, and stops everything."""
     driver, base = before.facts.driver, before.facts.base
     if driver.on_disk is None:
@@ -223,12 +223,12 @@ def persistenced(step: Parameters, part: Execution) -> None:
     start(step, part, persistence=True)
 
 
-def service_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def service_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the packages of a service; of another branch they have other names."""
     return package_changes(before, step["packages"], step["remove"], step["hold"], step["remove"])
 
 
-def imex_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def imex_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield from service_effects(step, before)
     yield set_to("driver.imex.running", step["start"])
 

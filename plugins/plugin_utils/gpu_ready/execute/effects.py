@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from ....module_utils.gpu_ready.cuda.cudnn import model as cudnn
 from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from ..completion.probes import make_probes
-from ..plan.changes import Change, add, drop, set_to
+from ..plan.changes import FactChange, add, drop, set_to
 from .model import Parameters, Step
 
 
@@ -21,7 +21,7 @@ class PackageManager(Protocol):
     """What a package manager decides, and no parameter of a step says."""
 
     def version(self, name: str, wanted: str | None) -> str:
-        """Return the version that a package gets; ``wanted`` may end in a star, None is any."""
+        """Return the version that a package gets, "" for none; ``wanted`` may end in a star, None is any."""
 
     def gives_up(self, names: Iterable[str]) -> list[str]:
         """Return those that it removes of packages which it may remove."""
@@ -40,7 +40,7 @@ class Before(NamedTuple):
     manager: PackageManager
 
 
-Effects = Callable[[Parameters, Before], Iterable[Change]]
+Effects = Callable[[Parameters, Before], Iterable[FactChange]]
 
 
 class Declared(NamedTuple):
@@ -50,13 +50,13 @@ class Declared(NamedTuple):
     effects: Effects
     facts: Mapping[str, object] = {}
 
-    def changes(self, step: Parameters, before: Before) -> Iterator[Change]:
+    def changes(self, step: Parameters, before: Before) -> Iterator[FactChange]:
         """Yield what the step brings about on a host."""
         yield from self.effects(step, before)
         yield from (set_to(path, value) for path, value in self.facts.items())
 
 
-def standard_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def standard_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield what gpu_packages and gpu_files make of the parameters that most steps have."""
     names = [one for key in ("packages", "tools", "pin_packages") for one in step.get(key) or []]
     gone = [one for key in ("remove", "pin_remove") for one in step.get(key) or []]
@@ -69,7 +69,7 @@ def standard_effects(step: Parameters, before: Before) -> Iterator[Change]:
         yield (drop if absent else add)("runtime.manifest.files", [file["path"]])
 
 
-def removal_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def removal_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield that the packages and files of a step are gone."""
     yield from package_changes(before, remove=step["packages"], unhold=step["packages"])
     yield drop("runtime.manifest.files", step.get("paths") or [])
@@ -81,16 +81,18 @@ def package_changes(
     remove: Iterable[str] = (),
     hold: Iterable[str] = (),
     unhold: Iterable[str] = (),
-) -> Iterator[Change]:
+) -> Iterator[FactChange]:
     """Yield what gpu_packages changes: packages and holds, what the manifest says of both, what is read from them."""
     facts = before.facts
     wanted = dict((one, None) if isinstance(one, str) else (one["name"], one["version"]) for one in names)
-    versions = {name: before.manager.version(name, version) for name, version in wanted.items()}
+    found = {name: before.manager.version(name, version) for name, version in wanted.items()}
+    versions = {name: version for name, version in found.items() if version}
     gone, was = {*remove} - {*wanted}, facts.packages.installed
     installed = {name: version for name, version in was.items() if name not in gone} | versions
     held = ({*facts.packages.held} - {*unhold} - gone) | ({*hold} & {*installed})
     ours = ({*facts.docker.held_by_us} - {*unhold}) | ({*hold} - {*facts.packages.held})
-    owned = ({*facts.runtime.manifest.packages} & {*installed}) | ({*versions} - {*was})
+    # The manifest forgets what is gone at the next change of packages.
+    owned = ({*facts.runtime.manifest.packages} & {*was}) | ({*versions} - {*was})
     libraries = [one.name for one in cudnn.find_packages(installed)]
     parts = make_probes().driver_packages(installed)
     yield drop("packages.installed", gone)

@@ -15,7 +15,7 @@ from ....module_utils.gpu_ready.system.monitoring_files import (
 )
 from ..catalog import model as catalog
 from ..catalog.data import MONITOR
-from ..plan.changes import Change, add, drop, set_to
+from ..plan.changes import FactChange, add, drop, set_to
 from .effects import Before, Declared, removal_effects, standard_effects
 from .model import INSTALL, Execution, Parameters
 from .repository import add_repositories, repository_effects
@@ -44,7 +44,7 @@ def textfile(step: Parameters, part: Execution) -> None:
     part.run("gpu_monitoring", {name: step[name] for name in names}, INSTALL)
 
 
-def textfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def textfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the service, its program and its files."""
     files = format_files(MonitoringParams(**step))
     yield set_to("monitoring.files", files)
@@ -55,7 +55,7 @@ def textfile_effects(step: Parameters, before: Before) -> Iterator[Change]:
     yield add("runtime.manifest.directories", [DIRECTORY])
 
 
-def remove_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def remove_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield drop("runtime.manifest.files", before.facts.monitoring.files)
     yield drop("runtime.manifest.directories", [DIRECTORY])
 
@@ -72,7 +72,7 @@ def dcgm(step: Parameters, part: Execution) -> None:
     part.run("gpu_service", {"name": "nvidia-dcgm-exporter", "state": state})
 
 
-def dcgm_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def dcgm_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the packages, the files, and that both run."""
     yield from standard_effects(step, before)
     yield set_to("monitoring.dcgm", dict(catalog.dcgm()["files"]))

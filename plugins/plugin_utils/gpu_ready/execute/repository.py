@@ -15,10 +15,11 @@ from ....module_utils.gpu_ready.packaging.repository import (
     parse_repository,
 )
 from ..catalog import model as catalog
-from ..plan.changes import Change, add
+from ..plan.changes import FactChange, add
 from .effects import Before
 from .model import INSTALL, Execution, Parameters, given
 
+SIGNERS = {"apt": "apt.signers", "yum": "yum.keys"}
 ARCHITECTURE = "amd64"
 """The only one that the catalog has for apt."""
 
@@ -28,7 +29,7 @@ def add_repositories(step: Parameters, part: Execution) -> None:
     part.run("gpu_repository", given(step, "enable", "components", "repositories"), INSTALL)
 
 
-def repository_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def repository_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the new and the changed files of apt or dnf; a key is named by its file."""
     apt, yum, system = before.facts.apt, before.facts.yum, before.facts.base
     texts: dict[str, str] = {}
@@ -45,6 +46,7 @@ def repository_effects(step: Parameters, before: Before) -> Iterator[Change]:
             rpm = repository.kind == "rpm"
             texts[one["list"]] = format_repo_file(repository) if rpm else format_deb822(repository, ARCHITECTURE)
             written.append(one["list"])
+            yield add(SIGNERS[kind], {one["keyring"]: [repository.fingerprint]} if repository.fingerprint else {})
         yield add(f"{kind}.keyrings", [PurePosixPath(one["keyring"]).name])
         written.append(one["keyring"])
         if pin:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ....module_utils.gpu_ready.containers import engine as engines
 from ....module_utils.gpu_ready.containers.names import ENGINES
 from ....module_utils.gpu_ready.facts.model import VerifiedFacts
-from ..plan.changes import Change, set_to
+from ..plan.changes import FactChange, set_to
 from .effects import Before, Declared
 from .model import COPY, DIRECTORY, Answer, Execution, Parameters, StepFailed
 
@@ -71,7 +71,7 @@ def verify(step: Parameters, part: Execution) -> None:
     part.verified = part.run("gpu_verify", arguments, COPY)
 
 
-def verify_effects(step: Parameters, before: Before) -> Iterator[Change]:
+def verify_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the record of a verification that has passed."""
     base, driver = before.facts.base, before.facts.driver
     record = VerifiedFacts(

@@ -8,7 +8,7 @@ from .....module_utils.gpu_ready.containers import cdi, driver_volume
 from .....module_utils.gpu_ready.containers import names as engines
 from .....module_utils.gpu_ready.facts.model import DriverVolumeFacts, Facts
 from ...catalog.settings import Settings
-from ..changes import Change, apply_changes, drop, set_to
+from ..changes import FactChange, apply_changes, drop, set_to
 from ..model import Refusal, Step
 from .model import CleanupParams
 
@@ -85,7 +85,7 @@ def our_toolkit_packages(facts: Facts) -> list[str]:
     return [name for name in TOOLKIT_PACKAGES if name in ours and name in installed]
 
 
-def cleanup_changes(facts: Facts, params: CleanupParams) -> Iterator[Change]:
+def cleanup_changes(facts: Facts, params: CleanupParams) -> Iterator[FactChange]:
     """Yield what the step brings about: the planners of later steps read the facts with these changes."""
     removed = {*params.paths, *params.remains}
     texts = {"boot_nodes": cdi.BOOT_NODES, "refresh_old": cdi.REFRESH_OLD, "helper": driver_volume.HELPER}

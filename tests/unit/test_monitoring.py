@@ -42,11 +42,7 @@ def decide(host: Facts, **given: Any) -> Any:
 
 
 def installed(host: Facts, **given: Any) -> Facts:
-    """The host after its step."""
-    (step,) = decide(host, **given).steps
-    texts = files.format_files(step.params)
-    known = host.monitoring._replace(files=texts, program=catalog_data.MONITOR, running=True)
-    return host._replace(monitoring=known)
+    return hosts.carried_out(host, decide(host, **given))
 
 
 def test_nothing_is_planned_unless_it_is_asked_for() -> None:

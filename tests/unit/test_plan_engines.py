@@ -13,7 +13,7 @@ from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.containers import cdi_versions, engines, runtime
 from plugins.plugin_utils.gpu_ready.settings import variables
 from tests.unit import hosts
-from tests.unit.hosts import having, with_packages
+from tests.unit.hosts import having
 from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_toml import DEBIAN
 
@@ -196,11 +196,6 @@ def test_executed_steps_are_not_planned_again(mode: str, engine: Any, before: st
         decided = compose.plan(host, given_settings)
         assert decided.refusals == []
         host = hosts.carried_out(host, decided)
-        if each == "toolkit":
-            host = with_packages(host, **{"nvidia-container-toolkit": "1.20.0-1"})
-            host = having(
-                host, runtime={"manifest": dict(packages=["nvidia-container-toolkit"], files=[cdi.REFRESHED])}
-            )
         assert [step.id for step in compose.plan(host, given_settings).steps] == []
 
 

@@ -227,6 +227,7 @@ def test_an_executed_plan_leaves_nothing_to_do(host: Facts, requested: dict[str,
     assume(runs(host, requested))
     decided = decide(host, **requested)
     after = carried_out(host, decided)
+    assert records.from_json(Facts, records.to_json(after)) == after
     second = decide(after, **requested)
     assert [step.id for step in second.steps] == []
     assert [refusal.code for refusal in second.refusals] == [refusal.code for refusal in decided.refusals]

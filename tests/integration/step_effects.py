@@ -14,10 +14,23 @@ from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
 from plugins.plugin_utils.gpu_ready.explain import captures
 from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
 
-UNDECLARED: dict[str, str] = {}
+UNDECLARED = {
+    "base.compiler": "which one dependencies of packages bring",
+    "base.disk/*": "free space",
+    "docker.info.runtimes/io.containerd.*": "what docker has by itself",
+    "runtime.specs/*.devices/GPU-*": "UUIDs of GPUs",
+    **dict.fromkeys(("docker.pid", "docker.started", "verified.time", "verified.logged"), "another one each time"),
+}
+UNDECLARED |= {
+    f"verified.{name}*": "what the verification found"
+    for name in ("checks", "companions", "evidence", "gpus", "origin_of", "persistent", "sources")
+}
 """Paths that are not compared, and why no declaration can say their value."""
-MORE: dict[str, str] = {}
-"""Paths at which the host may have more than is declared, and why."""
+MORE = {
+    "packages.installed/*": "dependencies",
+    "runtime.manifest.packages/*": "dependencies",
+}
+"""Paths at which what is not declared may be new or changed, and why."""
 
 
 class Outcome:
@@ -61,16 +74,20 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def differences(declared: Facts, found: Facts) -> list[str]:
+def differences(before: Facts, declared: Facts, found: Facts) -> list[str]:
     """Return what a host has otherwise than declared, one line for each path."""
-    expected, real = dict(leaves(declared)), dict(leaves(found))
+    was, expected, real = (dict(leaves(facts)) for facts in (before, declared, found))
     return [
         f"{path}: {real.get(path, 'nothing')!r} instead of {expected.get(path, 'nothing')!r}"
         for path in sorted({*expected, *real})
         if real.get(path, ...) != expected.get(path, ...)
-        and not any(fnmatch.fnmatchcase(path, pattern) for pattern in UNDECLARED)
-        and not (path not in expected and any(fnmatch.fnmatchcase(path, pattern) for pattern in MORE))
+        and not is_in(path, UNDECLARED)
+        and not (path in real and expected.get(path) == was.get(path) and is_in(path, MORE))
     ]
+
+
+def is_in(path: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def check(directory: str) -> set[str]:
@@ -95,8 +112,9 @@ def check(directory: str) -> set[str]:
 
 def compare(host: str, steps: list[Any], after: str) -> list[str]:
     """Return what steps did otherwise than declared."""
-    facts, found = (captures.facts_of(captures.read(path)) for path in (steps[0]["before"], after))
+    before, found = (captures.facts_of(captures.read(path)) for path in (steps[0]["before"], after))
+    facts = before
     for one in steps:
         facts = apply_changes(facts, EFFECTS[one["step"]](one["params"], Before(facts, Outcome(found))))
     names = ", ".join(one["step"] for one in steps)
-    return [f"{host}, {names}: {line}" for line in differences(facts, found)]
+    return [f"{host}, {names}: {line}" for line in differences(before, facts, found)]

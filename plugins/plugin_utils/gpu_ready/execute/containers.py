@@ -25,7 +25,7 @@ from ....module_utils.gpu_ready.facts.model import (
 from ..plan.changes import FactChange, add, drop, set_to
 from ..plan.containers.model import CleanupParams
 from ..plan.containers.runtime_cleanup import cleanup_changes
-from .effects import Before, Declared, removal_effects, standard_effects
+from .effects import Before, Declared, removal_effects, revert_effects, standard_effects
 from .model import INSTALL, Answer, Execution, Parameters, fail
 from .repository import add_repositories, repository_effects
 
@@ -160,7 +160,7 @@ def cleanup(step: Parameters, part: Execution) -> None:
 
 def cleanup_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield what is gone."""
-    yield from removal_effects(step, before)
+    yield from revert_effects(step, before)
     yield from cleanup_changes(before.facts, CleanupParams(**step))
 
 

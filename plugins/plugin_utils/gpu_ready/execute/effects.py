@@ -70,8 +70,14 @@ def standard_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
 
 
 def removal_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
-    """Yield that the packages and files of a step are gone."""
-    yield from package_changes(before, remove=step["packages"], unhold=step["packages"])
+    """Yield that packages are gone."""
+    return package_changes(before, remove=step["packages"], unhold=step["packages"])
+
+
+def revert_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
+    """Yield what gpu_revert makes of packages and files, which the manifest forgets at once."""
+    yield from removal_effects(step, before)
+    yield drop("runtime.manifest.packages", step["packages"])
     yield drop("runtime.manifest.files", step.get("paths") or [])
 
 

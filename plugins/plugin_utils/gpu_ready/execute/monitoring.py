@@ -16,7 +16,7 @@ from ....module_utils.gpu_ready.system.monitoring_files import (
 from ..catalog import model as catalog
 from ..catalog.data import MONITOR
 from ..plan.changes import FactChange, add, drop, set_to
-from .effects import Before, Declared, removal_effects, standard_effects
+from .effects import Before, Declared, revert_effects, standard_effects
 from .model import INSTALL, Execution, Parameters
 from .repository import add_repositories, repository_effects
 
@@ -102,8 +102,8 @@ STEPS: dict[str, Declared] = {
     "gpu_monitoring.repository": Declared(add_repositories, repository_effects),
     "gpu_monitoring.dcgm": Declared(dcgm, dcgm_effects),
     "gpu_monitoring.remove_dcgm": Declared(
-        remove_dcgm, removal_effects, {"monitoring.dcgm": {}, "monitoring.dcgm_running": False}
+        remove_dcgm, revert_effects, {"monitoring.dcgm": {}, "monitoring.dcgm_running": False}
     ),
     "gpu_monitoring.remove": Declared(remove, remove_effects, NO_SERVICE),
-    "gpu_monitoring.remove_node_exporter": Declared(remove_node_exporter, removal_effects, NO_EXPORTER),
+    "gpu_monitoring.remove_node_exporter": Declared(remove_node_exporter, revert_effects, NO_EXPORTER),
 }

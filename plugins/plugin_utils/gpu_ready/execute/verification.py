@@ -76,13 +76,13 @@ def verify_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     base, driver = before.facts.base, before.facts.driver
     record = VerifiedFacts(
         ok=True,
-        result="passed",
+        result="verified",
         boot_id=base.boot_id,
         driver=driver.loaded.version if driver.loaded else None,
         userspace=driver.userspace,
         addresses=[gpu.address for gpu in base.gpus],
         digest=step["digest"],
-        time="now",
+        runtime=(step["expect"].get("runtime") or {}).get("mode"),
     )
     yield set_to("verified", record)
 

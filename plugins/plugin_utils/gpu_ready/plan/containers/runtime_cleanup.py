@@ -99,6 +99,7 @@ def cleanup_changes(facts: Facts, params: CleanupParams) -> Iterator[FactChange]
     if params.packages:
         yield set_to("runtime.toolkit", False)
         yield set_to("runtime.refresh", False)
+        yield set_to("runtime.hook_known", None)
         yield set_to("runtime.programs", dict.fromkeys(facts.runtime.programs))
 
 

@@ -82,6 +82,7 @@ def verify_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
         userspace=driver.userspace,
         addresses=[gpu.address for gpu in base.gpus],
         digest=step["digest"],
+        time="now",
         runtime=(step["expect"].get("runtime") or {}).get("mode"),
     )
     yield set_to("verified", record)

@@ -180,13 +180,11 @@ class Fleet:
             wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -O "*) ;; *) echo "$*" >>{calls};; esac\nexec ssh "$@"\n')
             wrapper.chmod(0o755)
             callbacks = ROOT / "tests/integration/callback_plugins"
-            env = environment() | packed_modules.environment(
-                callbacks, "record", *(["moment"] if moments else []), *(["step_facts"] if holds else [])
-            )
+            env = environment() | packed_modules.environment(callbacks, "record", *(["moment"] if moments else []))
             env |= {
                 "GPU_READY_MOMENT": json.dumps(list(moments)),
                 "GPU_READY_TEST_EVENTS": str(events),
-                "GPU_READY_STEP_FACTS": directory,
+                "GPU_READY_STEP_FACTS": directory if holds else "",
                 "ANSIBLE_SSH_EXECUTABLE": str(wrapper),
                 "ANSIBLE_NOCOLOR": "1",
             }

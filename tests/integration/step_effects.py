@@ -9,7 +9,6 @@ from typing import Any
 
 from plugins.module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from plugins.module_utils.gpu_ready.packaging.version_match import version_matches
-from plugins.plugin_utils.gpu_ready.execute.effects import Before
 from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
 from plugins.plugin_utils.gpu_ready.explain import captures
 from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
@@ -34,10 +33,10 @@ MORE = {
 
 
 class Outcome:
-    """The package manager of a host, by what it did: within what was requested."""
+    """A host before a step whose package manager decided what it has afterwards, within what was requested."""
 
-    def __init__(self, after: Facts) -> None:
-        self.after = after
+    def __init__(self, facts: Facts, after: Facts) -> None:
+        self.facts, self.after = facts, after
 
     def version(self, name: str, wanted: str | None) -> str:
         others = {one.version: one.release or "" for one in self.after.cuda.toolkits}
@@ -115,6 +114,6 @@ def compare(host: str, steps: list[Any], after: str) -> list[str]:
     before, found = (captures.facts_of(captures.read(path)) for path in (steps[0]["before"], after))
     facts = before
     for one in steps:
-        facts = apply_changes(facts, EFFECTS[one["step"]](one["params"], Before(facts, Outcome(found))))
+        facts = apply_changes(facts, EFFECTS[one["step"]](one["params"], Outcome(facts, found)))
     names = ", ".join(one["step"] for one in steps)
     return [f"{host}, {names}: {line}" for line in differences(before, facts, found)]

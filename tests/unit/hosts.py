@@ -25,7 +25,6 @@ from plugins.plugin_utils.gpu_ready.catalog import driver_packages, driver_sourc
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import driver_origin
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
-from plugins.plugin_utils.gpu_ready.execute.effects import Before
 from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
@@ -237,7 +236,7 @@ def after_step(facts: Facts, decided: Decided, name: str) -> Facts:
     """Return the host after a step of its plan."""
     choices = decided.choices if isinstance(decided, compose.Plan) else Choices()
     params = next(records.to_json(step.params) for step in decided.steps if step.id == name)
-    return apply_changes(facts, EFFECTS[name](params, Before(facts, Manager(facts, choices))))
+    return apply_changes(facts, EFFECTS[name](params, Manager(facts, choices)))
 
 
 def evidence_of(packages: dict[str, str], distro: str, source: str) -> list[PackageEvidence]:

@@ -124,6 +124,13 @@ def test_any_order_ends_where_its_last_request_alone_would_also_after_a_kill(
     check(version, podman, containerd, requests, kill)
 
 
+@pytest.mark.parametrize("version", ["20.10.24", "26.1.5", "29.0.1"])
+def test_any_order_of_modes_of_docker(version: str) -> None:
+    ways = [way for way in WAYS if way != "cdi" or version != "20.10.24"]
+    for kill, order in enumerate(itertools.permutations(ways)):
+        check(version, [5, 4, 2], [2, 1, 9], [(["docker"], way) for way in order], kill)
+
+
 @pytest.mark.parametrize("product", [migration.DOCKER1, migration.DOCKER2])
 @pytest.mark.parametrize("version", ["20.10.24", "26.1.5", "28.2.0"])
 @pytest.mark.parametrize("names", [names for names in SETS if "docker" in names], ids=",".join)

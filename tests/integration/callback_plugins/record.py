@@ -1,5 +1,9 @@
-"""Write every task result as one JSON line into the file that GPU_READY_TEST_EVENTS names."""
+"""Write every task result as one JSON line into the file that GPU_READY_TEST_EVENTS names.
 
+GPU_READY_STEP_FACTS, if set, is the directory for the facts of each host before and after each step (step_effects.py).
+"""
+
+import functools
 import json
 import os
 import time
@@ -8,6 +12,8 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.gpu_ready.execute import steps
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.module_calls import call_module
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.progress.lines import EXECUTE, parse_event
 
 DOCUMENTATION = """
@@ -16,6 +22,8 @@ type: aggregate
 short_description: record task results for the integration tests
 description: [One JSON object a line, host, task, status, changed and message.]
 """
+CAPTURED: dict[str, str] = {}
+"""The last capture of a host in this process, which is that of one task: nothing happens between its steps."""
 
 
 class CallbackModule(CallbackBase):
@@ -38,6 +46,8 @@ class CallbackModule(CallbackBase):
             return show(display, msg, *arguments, **options)
 
         Display.display = follow
+        for name, step in steps.STEPS.items() if os.environ.get("GPU_READY_STEP_FACTS") else ():
+            steps.STEPS[name] = step._replace(run=functools.partial(run_captured, name, step.run))
 
     def _record(self, status: str, result: Any) -> None:
         # The public attributes came with 2.19, the private ones go with a later release.
@@ -75,3 +85,22 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         self._record("unreachable", result)
+
+
+def run_captured(name: str, carry_out: Any, params: Any, part: Any) -> None:
+    """Carry out a step, and keep its parameters with the captures; there is none while the host waits for a reboot."""
+    host = part.modules.variables["inventory_hostname"]
+    before = CAPTURED.get(host) or capture(part)
+    carry_out(params, part)
+    CAPTURED[host] = "" if part.reboot_required else capture(part)
+    record = {"host": host, "step": name, "params": params, "before": before, "after": CAPTURED[host]}
+    with Path(os.environ["GPU_READY_STEP_FACTS"], "steps").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def capture(part: Any) -> str:
+    """Return the path of a new capture of the host."""
+    directory = f"{os.environ['GPU_READY_STEP_FACTS']}/{time.monotonic_ns()}"
+    modules = part.modules
+    arguments = {"directory": directory, "settings": {}}
+    return str(call_module(modules.action, "gpu_ready.nodes.gpu_capture", arguments, modules.variables, False)["path"])

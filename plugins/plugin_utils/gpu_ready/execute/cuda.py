@@ -37,7 +37,7 @@ def toolkit_changes(before: Before, toolkits: Iterable[tuple[str, str]], origin:
 def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the toolkits; the packages' scripts point the link to the newest one unless somebody chose another."""
     yield from standard_effects(step, before)
-    packages = [before.manager.version(one["name"], one["version"]) for one in step["packages"]]
+    packages = [before.version(one["name"], one["version"]) for one in step["packages"]]
     releases = zip(step["versions"], map(versions.upstream, packages), strict=True)
     yield from toolkit_changes(before, releases, PACKAGE)
     if before.facts.cuda.default.mode != "manual":
@@ -48,7 +48,7 @@ def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
 def runfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the toolkits."""
     yield from standard_effects(step, before)
-    version = before.manager.version
+    version = before.version
     releases = [(one["version"], one["release"] or version(one["version"], None)) for one in step["installers"]]
     yield from toolkit_changes(before, releases, RUNFILE)
 
@@ -129,7 +129,7 @@ def cudnn_install(step: Parameters, part: Execution) -> None:
 def cudnn_install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield cuDNN in the toolkits."""
     for one in step["installs"]:
-        version = one["version"] or before.manager.version("cudnn", None)
+        version = one["version"] or before.version("cudnn", None)
         known = CudnnFacts(model.release(version), None, version, one.get("origin") or "", complete=True)
         yield add("cudnn", {one["cuda"]: known})
 

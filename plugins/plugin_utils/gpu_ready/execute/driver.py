@@ -100,7 +100,7 @@ def driver_changes(module: ModuleFacts, origin: str) -> Iterator[FactChange]:
 
 def runfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield a driver without packages: the plan has others removed before."""
-    module = before.manager.module(step)
+    module = before.module(step)
     yield from driver_changes(module, RUNFILE)
     yield set_to("driver.runfile", UNINSTALLER)
     yield set_to("driver.dkms", [DkmsFacts("nvidia", module.version, step["kernels"])])
@@ -125,8 +125,8 @@ def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the packages and the driver in them."""
     changes = [*standard_effects(step, before)]
     yield from changes
-    origin = before.manager.origin(apply_changes(before.facts, changes).driver.packages)
-    yield from driver_changes(before.manager.module(step["expect"]), origin)
+    origin = before.origin(apply_changes(before.facts, changes).driver.packages)
+    yield from driver_changes(before.module(step["expect"]), origin)
     yield add("yum.streams", step["streams"])
     yield set_to("driver.runfile", None)
 

@@ -17,8 +17,10 @@ from ..plan.changes import FactChange, add, drop, set_to
 from .model import Parameters, Step
 
 
-class PackageManager(Protocol):
-    """What a package manager decides, and no parameter of a step says."""
+class Before(Protocol):
+    """A host before a step, with what its package manager decides: no parameter of a step says that."""
+
+    facts: Facts
 
     def version(self, name: str, wanted: str | None) -> str:
         """Return the version that a package gets, "" for none; ``wanted`` may end in a star, None is any."""
@@ -31,13 +33,6 @@ class PackageManager(Protocol):
 
     def origin(self, packages: Mapping[str, str]) -> str:
         """Return the source of a driver's packages."""
-
-
-class Before(NamedTuple):
-    """A host before a step."""
-
-    facts: Facts
-    manager: PackageManager
 
 
 Effects = Callable[[Parameters, Before], Iterable[FactChange]]
@@ -60,7 +55,7 @@ def standard_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield what gpu_packages and gpu_files make of the parameters that most steps have."""
     names = [one for key in ("packages", "tools", "pin_packages") for one in step.get(key) or []]
     gone = [one for key in ("remove", "pin_remove") for one in step.get(key) or []]
-    gone += before.manager.gives_up(step.get("allow_remove") or [])
+    gone += before.gives_up(step.get("allow_remove") or [])
     hold, unhold = step.get("hold") or [], step.get("unhold") or []
     if names or gone or hold or unhold:
         yield from package_changes(before, names, gone, hold, unhold)
@@ -91,7 +86,7 @@ def package_changes(
     """Yield what gpu_packages changes: packages and holds, what the manifest says of both, what is read from them."""
     facts = before.facts
     wanted = dict((one, None) if isinstance(one, str) else (one["name"], one["version"]) for one in names)
-    found = {name: before.manager.version(name, version) for name, version in wanted.items()}
+    found = {name: before.version(name, version) for name, version in wanted.items()}
     versions = {name: version for name, version in found.items() if version}
     gone, was = {*remove} - {*wanted}, facts.packages.installed
     installed = {name: version for name, version in was.items() if name not in gone} | versions

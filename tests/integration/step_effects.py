@@ -11,13 +11,15 @@ from plugins.module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from plugins.module_utils.gpu_ready.packaging.version_match import version_matches
 from plugins.plugin_utils.gpu_ready.execute.steps import EFFECTS
 from plugins.plugin_utils.gpu_ready.explain import captures
-from plugins.plugin_utils.gpu_ready.plan.changes import apply_changes
+from plugins.plugin_utils.gpu_ready.plan.changes import DROP, FactChange, apply_changes
 
 UNDECLARED = {
     "base.compiler": "which one dependencies of packages bring",
     "base.disk/*": "free space",
     "docker.info.runtimes/io.containerd.*": "what docker has by itself",
+    "engines.kubernetes.files/*.text": "k3s and RKE2 write it",
     "runtime.specs/*.devices/GPU-*": "UUIDs of GPUs",
+    "runtime.specs//var/run/cdi/nvidia.yaml.*": "the toolkit's own service writes it, at any time",
     **dict.fromkeys(("docker.pid", "docker.started", "verified.time", "verified.logged"), "another one each time"),
 }
 UNDECLARED |= {
@@ -73,15 +75,16 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def differences(before: Facts, declared: Facts, found: Facts) -> list[str]:
+def differences(before: Facts, changes: list[FactChange], found: Facts) -> list[str]:
     """Return what a host has otherwise than declared, one line for each path."""
-    was, expected, real = (dict(leaves(facts)) for facts in (before, declared, found))
+    was, expected, real = (dict(leaves(facts)) for facts in (before, apply_changes(before, changes), found))
+    gone = {f"{one.path}/{name}" for one in changes if one.how == DROP for name in one.value}  # type: ignore[attr-defined]
     return [
         f"{path}: {real.get(path, 'nothing')!r} instead of {expected.get(path, 'nothing')!r}"
         for path in sorted({*expected, *real})
         if real.get(path, ...) != expected.get(path, ...)
         and not is_in(path, UNDECLARED)
-        and not (path in real and expected.get(path) == was.get(path) and is_in(path, MORE))
+        and not (is_in(path, MORE) and path in {*real} - gone and expected.get(path) in (None, was.get(path)))
     ]
 
 
@@ -112,8 +115,9 @@ def check(directory: str) -> set[str]:
 def compare(host: str, steps: list[Any], after: str) -> list[str]:
     """Return what steps did otherwise than declared."""
     before, found = (captures.facts_of(captures.read(path)) for path in (steps[0]["before"], after))
-    facts = before
+    changes: list[FactChange] = []
     for one in steps:
-        facts = apply_changes(facts, EFFECTS[one["step"]](one["params"], Outcome(facts, found)))
+        facts = apply_changes(before, changes)
+        changes += EFFECTS[one["step"]](one["params"], Outcome(facts, found))
     names = ", ".join(one["step"] for one in steps)
-    return [f"{host}, {names}: {line}" for line in differences(before, facts, found)]
+    return [f"{host}, {names}: {line}" for line in differences(before, changes, found)]

@@ -83,7 +83,7 @@ def verify_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
         addresses=[gpu.address for gpu in base.gpus],
         digest=step["digest"],
         time="now",
-        runtime=(step["expect"].get("runtime") or {}).get("mode"),
+        runtime=(step["expect"].get("runtime") or step["expect"].get("engines") or {}).get("mode"),
     )
     yield set_to("verified", record)
 

@@ -9,7 +9,7 @@ refusals, and installers that are damaged or fail halfway.
 import hashlib
 import re
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,9 @@ def broken_mirror(fleet: Fleet) -> Iterator[Any]:
     fleet.set_mirror_rules(None)
 
 
-def play(fleet: Fleet, playbook: str, *limit: str, **settings: Any) -> Run:
+def play(fleet: Fleet, playbook: str, *limit: str, holds: Sequence[str] = (), **settings: Any) -> Run:
     options = ("--limit", ",".join(limit)) if limit else ()
-    return fleet.play(*options, playbook=playbook, extra=DRIVER | settings)
+    return fleet.play(*options, playbook=playbook, extra=DRIVER | settings, holds=holds)
 
 
 def packages(fleet: Fleet, host: str) -> dict[str, str]:
@@ -97,7 +97,12 @@ def test_an_exact_release_is_installed_as_packages_without_a_driver(fleet: Fleet
     before = {host: packages(fleet, host) for host in HOSTS}
     checked = fleet.play("--check", extra=DRIVER | {"cuda_toolkit_versions": ["12.9.0"]})
     assert checked.rc == 0 and {host: packages(fleet, host) for host in HOSTS} == before
-    done = play(fleet, playbook, cuda_toolkit_versions=["12.9.0"])
+    done = play(
+        fleet,
+        playbook,
+        cuda_toolkit_versions=["12.9.0"],
+        holds=["cuda_toolkit.repository", "cuda_toolkit.install", "cuda_toolkit.default", "cuda_toolkit.profile"],
+    )
     for host in HOSTS:
         assert done.rc == 0, done.failures(host)
         steps = [step for step in done.steps(host) if step.startswith("cuda_toolkit.")]
@@ -154,14 +159,14 @@ def test_installers_beside_packages_keep_the_configured_default(fleet: Fleet, pl
     file = tmp_path / "cuda_13.4.2_linux.run"
     file.write_bytes(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=60).read())
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-    settings = {
+    settings: dict[str, Any] = {
         "cuda_toolkit_source": "runfile",
         "cuda_toolkit_versions": ["12.8", "12.9", "13.4"],
         "cuda_toolkit_default": "12.9",
         "cuda_toolkit_runfiles": {"13.4": {"file": str(file), "sha256": sha256}},
     }
     before = {host: packages(fleet, host) for host in HOSTS}
-    done = play(fleet, playbook, **settings)
+    done = play(fleet, playbook, **settings, holds=["cuda_toolkit.runfile"])
     second = play(fleet, playbook, **settings)
     for host in HOSTS:
         assert done.rc == 0, done.failures(host)
@@ -242,7 +247,7 @@ def test_one_toolkit_is_removed_with_its_cudnn_and_the_others_stay(fleet: Fleet,
     fleet.ssh(LAST, "touch /usr/local/cuda-12.9/lib64/libcudnn.so.9 /usr/local/cuda-12.9/include/cudnn.h")
     before = {host: packages(fleet, host) for host in HOSTS}
     settings = {"cuda_toolkit_versions": ["13.4"], "cuda_toolkit_remove": ["12.9"]}
-    removed = play(fleet, playbook, **settings)
+    removed = play(fleet, playbook, **settings, holds=["cuda_toolkit.remove"])
     second = play(fleet, playbook, **settings)
     for host in HOSTS:
         assert removed.rc == 0, removed.failures(host)

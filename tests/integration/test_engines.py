@@ -54,7 +54,7 @@ def ready(fleet: Fleet) -> Fleet:
     before = {host: fleet.ssh(host, f"cat {MAIN}") for host in HOSTS}
     checked = fleet.play("--check") if CAMPAIGN else None
     assert {host: fleet.ssh(host, f"cat {MAIN}") for host in HOSTS} == before
-    run = fleet.play()
+    run = fleet.play(holds=["nvidia_container_runtime.containerd", "gpu_verify.verify"])
     assert run.rc == 0, run.screen[-3000:]
     for host in HOSTS:
         assert checked is None or checked.steps(host) == run.steps(host)
@@ -166,7 +166,12 @@ def test_a_restart_of_containerd_leaves_running_containers_alone(ready: Fleet) -
 
 
 def test_another_mode_cleans_up_after_the_first(ready: Fleet) -> None:
-    run = ready.play("--limit", NEW, extra={"nvidia_container_runtime_mode": "cdi"})
+    run = ready.play(
+        "--limit",
+        NEW,
+        extra={"nvidia_container_runtime_mode": "cdi"},
+        holds=["nvidia_container_runtime.cleanup", "nvidia_container_runtime.cdi_spec"],
+    )
     assert run.rc == 0, run.failures(NEW)
     steps = [f"nvidia_container_runtime.{name}" for name in ("cleanup", "cdi_spec", "containerd")] + [
         "gpu_verify.verify"

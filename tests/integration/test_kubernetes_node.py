@@ -51,7 +51,7 @@ def ready(fleet: Fleet) -> Fleet:
     """The nodes provisioned with the defaults, which find the kubelet's engine."""
     before = {host: fleet.ssh(host, STARTED + UNIT[host]) for host in HOSTS}
     checked = fleet.play("--check", extra=PERMIT) if CAMPAIGN else None
-    run = fleet.play(extra=PERMIT)
+    run = fleet.play(extra=PERMIT, holds=["nvidia_container_runtime.install", "nvidia_container_runtime.kubernetes"])
     assert run.rc == 0, run.screen[-3000:]
     for host in HOSTS:
         assert checked is None or checked.steps(host) == run.steps(host)

@@ -16,9 +16,9 @@ NOT_HELD: dict[str, str] = {}
 
 def held() -> set[str]:
     """Return the steps in the ``holds`` of plays on lab hosts."""
-    calls = [node for file in INTEGRATION.glob("*.py") for node in ast.walk(ast.parse(file.read_text()))]
-    given = [one.value for node in calls if isinstance(node, ast.Call) for one in node.keywords if one.arg == "holds"]
-    return {step for value in given for step in ast.literal_eval(value)}
+    nodes = [node for file in INTEGRATION.glob("*.py") for node in ast.walk(ast.parse(file.read_text()))]
+    given = [one.value for one in nodes if isinstance(one, ast.keyword) and one.arg == "holds"]
+    return {step for value in given if isinstance(value, ast.List) for step in ast.literal_eval(value)}
 
 
 def test_every_step_is_held_against_a_real_run_or_says_why_not() -> None:

@@ -94,7 +94,8 @@ def package_changes(
     ours = ({*facts.docker.held_by_us} - {*unhold}) | ({*hold} - {*facts.packages.held})
     # The manifest forgets what is gone at the next change of packages.
     owned = ({*facts.runtime.manifest.packages} & {*was}) | ({*versions} - {*was})
-    libraries = [one.name for one in cudnn.find_packages(installed)]
+    packaged = cudnn.find_packages(installed)
+    libraries = [one.name for one in packaged]
     parts = make_probes().driver_packages(installed)
     yield drop("packages.installed", gone)
     yield add("packages.installed", versions)
@@ -103,6 +104,8 @@ def package_changes(
     yield set_to("runtime.manifest.packages", sorted(owned))
     yield set_to("driver.packages", parts)
     yield set_to("driver.held", sorted(held & {*parts}))
+    by_toolkit = {key: cudnn.packaged_version(packaged, key) for key in facts.cudnn}
+    yield add("cudnn", {key: facts.cudnn[key]._replace(package=version) for key, version in by_toolkit.items()})
     yield set_to("cudnn_packages.installed", {name: installed[name] for name in libraries})
     yield set_to("cudnn_packages.ours", [name for name in libraries if name in owned])
     yield set_to("cudnn_packages.held_by_us", [name for name in libraries if name in ours])

@@ -17,7 +17,14 @@ UNDECLARED = {
     "base.compiler": "which one dependencies of packages bring",
     "base.disk/*": "free space",
     "docker.info.runtimes/io.containerd.*": "what docker has by itself",
+    **dict.fromkeys(
+        ("docker.package", "docker.program", "docker.socket", "docker.flags*"), "what docker's package has"
+    ),
+    "driver.companions/*": "what package lists offer",
+    "driver.persistence.held": "how many GPUs the daemon has open by now",
+    "engines.containerd.version*": "of the package",
     "engines.kubernetes.files/*.text": "k3s and RKE2 write it",
+    "health*": "what the loaded driver shows",
     "runtime.specs/*.devices/GPU-*": "UUIDs of GPUs",
     "runtime.specs//var/run/cdi/nvidia.yaml.*": "the toolkit's own service writes it, at any time",
     **dict.fromkeys(("docker.pid", "docker.started", "verified.time", "verified.logged"), "another one each time"),
@@ -28,6 +35,12 @@ UNDECLARED |= {
 }
 """Paths that are not compared, and why no declaration can say their value."""
 MORE = {
+    "apt.p*/*": "pins that packages have",
+    "driver.dkms/*": "what scripts of packages build",
+    "driver.options/*": "files of packages",
+    "driver.packages/*": "dependencies",
+    "driver.parameters/*": "those that nobody set",
+    "engines.containerd.*": "a dependency of docker",
     "packages.installed/*": "dependencies",
     "runtime.manifest.packages/*": "dependencies",
 }

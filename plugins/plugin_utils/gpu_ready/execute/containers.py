@@ -95,7 +95,7 @@ def docker_install_effects(step: Parameters, before: Before) -> Iterator[FactCha
     engine = next((one for one in packages if one["name"] in ENGINE_PACKAGES), None)
     version = facts.docker.version
     if engine:
-        version = versions.upstream(before.version(engine["name"], engine["version"])).partition("+")[0]
+        version = versions.upstream(before.version(engine["name"], engine["version"]))
     yield set_to("docker.version", version)
     yield from docker_reads(facts.docker._replace(version=version), facts.runtime)
 

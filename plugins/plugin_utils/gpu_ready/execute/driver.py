@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ....module_utils.gpu_ready.driver.module_parameters import to_number
 from ....module_utils.gpu_ready.facts.driver_origin import RUNFILE
 from ....module_utils.gpu_ready.facts.model import DkmsFacts, ModuleFacts, UmadFacts
 from ..plan.changes import FactChange, add, apply_changes, drop, set_to
@@ -22,12 +23,8 @@ from .repository import add_repositories, repository_effects
 INSTALLER = f"{DIRECTORY}/installer.run"
 UNINSTALLER = "/usr/bin/nvidia-uninstall"
 """Of NVIDIA's installer."""
-NO_DRIVER: dict[str, object] = {
-    "driver.on_disk": None,
-    "driver.userspace": [],
-    "driver.origin": None,
-    "driver.dkms": [],
-}
+NO_DRIVER: dict[str, object] = {"driver.on_disk": None, "driver.origin": None, "runtime.driver_files": None}
+NO_DRIVER |= {"driver.userspace": [], "driver.dkms": [], "driver.module_files": []}
 PERSISTENCE = {"driver.persistence.running": True, "driver.persistence.off": False}
 
 
@@ -93,6 +90,8 @@ def runfile(step: Parameters, part: Execution) -> None:
 def driver_changes(module: ModuleFacts, origin: str) -> Iterator[FactChange]:
     """Yield a complete driver with this module."""
     yield set_to("driver.on_disk", module)
+    yield set_to("driver.module_files", [module.path] if module.path else [])
+    yield set_to("runtime.driver_files", module.version)
     yield set_to("driver.userspace", [module.version])
     yield set_to("driver.missing_parts", [])
     yield set_to("driver.origin", origin)
@@ -174,7 +173,10 @@ def activate_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
         return
     yield set_to("driver.loaded", ModuleFacts(driver.on_disk.version, driver.on_disk.flavour))
     texts = sorted(driver.options.items(), key=lambda item: PurePosixPath(item[0]).name)
-    yield add("driver.parameters", {one.name: one.value for _, text in texts for one in assignments(text)})
+    values = {one.name: one.value for _, text in texts for one in assignments(text)}
+    numbers = {name: to_number(value) for name, value in values.items()}
+    shown = {name: f'"{values[name]}"' if number is None else str(number) for name, number in numbers.items()}
+    yield add("driver.parameters", shown)
     yield set_to("base.gpus", [gpu._replace(driver="nvidia") if gpu in base.served_gpus else gpu for gpu in base.gpus])
     yield set_to("work.processes", [])
     if step["action"] == "reboot":

@@ -289,7 +289,12 @@ SMALL = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
 
 def test_a_node_with_an_installer_from_the_server(fleet: Fleet) -> None:
     fleet.ssh(A, UNLOAD + "rm -rf /var/lib/gpu-ready; [ ! -e /usr/bin/nvidia-uninstall ] || nvidia-uninstall --silent")
-    first = fleet.play("--limit", A, extra=SMALL | {"nvidia_driver_version": OLD})
+    first = fleet.play(
+        "--limit",
+        A,
+        extra=SMALL | {"nvidia_driver_version": OLD},
+        holds=["nvidia_driver.blacklist_nouveau", "nvidia_driver.runfile", "nvidia_driver.activate"],
+    )
     assert first.rc == 0, first.failures(A)
     assert "nvidia_driver.runfile" in first.steps(A) and first.changed_steps(A) == first.steps(A)
     assert OLD in fleet.ssh(A, "nvidia-smi --query-gpu=driver_version --format=csv,noheader")

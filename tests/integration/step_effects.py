@@ -20,7 +20,9 @@ UNDECLARED = {
     **dict.fromkeys(
         ("docker.package", "docker.program", "docker.socket", "docker.flags*"), "what docker's package has"
     ),
+    **dict.fromkeys(("docker.version", "docker.info.version"), "docker-ce of the lab has Debian's programs"),
     "driver.companions/*": "what package lists offer",
+    "driver.repository": "where the package manager got the packages",
     "driver.persistence.held": "how many GPUs the daemon has open by now",
     "engines.containerd.version*": "of the package",
     "engines.kubernetes.files/*.text": "k3s and RKE2 write it",

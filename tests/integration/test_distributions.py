@@ -58,7 +58,19 @@ def checked(fleet: Fleet) -> Run:
 
 @pytest.fixture(scope="module")
 def first(fleet: Fleet, checked: Run) -> tuple[Run, dict[str, str]]:
-    return with_state(fleet, fleet.play())
+    run = fleet.play(
+        holds=[
+            "kernel_headers.repository",
+            "kernel_headers.install",
+            "nvidia_driver.repository",
+            "nvidia_driver.install",
+            "nvidia_driver.hold",
+            "nvidia_driver.persistenced",
+            "docker_engine.repository",
+            "docker_engine.install",
+        ]
+    )
+    return with_state(fleet, run)
 
 
 def asked(fleet: Fleet) -> int:

@@ -14,39 +14,38 @@ from plugins.plugin_utils.gpu_ready.explain import captures
 from plugins.plugin_utils.gpu_ready.plan.changes import DROP, FactChange, apply_changes
 
 UNDECLARED = {
-    "base.compiler": "which one dependencies of packages bring",
-    "base.disk/*": "free space",
-    "docker.info.runtimes/io.containerd.*": "what docker has by itself",
-    **dict.fromkeys(
-        ("docker.package", "docker.program", "docker.socket", "docker.flags*"), "what docker's package has"
+    "another one each time": ("base.boot_id", "docker.pid", "docker.started", "verified.time", "verified.logged"),
+    "free space": ("base.disk/*",),
+    "which compiler dependencies bring": ("base.compiler",),
+    "what docker's package has": ("docker.package", "docker.program", "docker.socket", "docker.flags*"),
+    "what docker has by itself": ("docker.info.runtimes/io.containerd.*",),
+    "Debian's docker in packages of the lab": ("docker.version", "docker.info.version", "docker.info.cdi_dirs*"),
+    "what the package manager knows of repositories": ("driver.companions/*", "driver.repository"),
+    "how many GPUs the daemon has open by now": ("driver.persistence.held",),
+    "the version of a package": ("engines.containerd.version*",),
+    "what k3s and RKE2 write": ("engines.kubernetes.files/*.text",),
+    "what the loaded driver shows": ("health*",),
+    "UUIDs of GPUs": ("runtime.specs/*.devices/GPU-*",),
+    "what the toolkit's own service writes at any time": ("runtime.specs//var/run/cdi/nvidia.yaml.*",),
+    "what the verification found": tuple(
+        f"verified.{name}*"
+        for name in ("checks", "companions", "evidence", "gpus", "origin_of", "persistent", "sources")
     ),
-    **dict.fromkeys(("docker.version", "docker.info.version"), "docker-ce of the lab has Debian's programs"),
-    "driver.companions/*": "what package lists offer",
-    "driver.repository": "where the package manager got the packages",
-    "driver.persistence.held": "how many GPUs the daemon has open by now",
-    "engines.containerd.version*": "of the package",
-    "engines.kubernetes.files/*.text": "k3s and RKE2 write it",
-    "health*": "what the loaded driver shows",
-    "runtime.specs/*.devices/GPU-*": "UUIDs of GPUs",
-    "runtime.specs//var/run/cdi/nvidia.yaml.*": "the toolkit's own service writes it, at any time",
-    **dict.fromkeys(("docker.pid", "docker.started", "verified.time", "verified.logged"), "another one each time"),
 }
-UNDECLARED |= {
-    f"verified.{name}*": "what the verification found"
-    for name in ("checks", "companions", "evidence", "gpus", "origin_of", "persistent", "sources")
-}
-"""Paths that are not compared, and why no declaration can say their value."""
+"""Paths that are not compared, by the reason why no declaration can say their values."""
 MORE = {
-    "apt.p*/*": "pins that packages have",
-    "driver.dkms/*": "what scripts of packages build",
-    "driver.options/*": "files of packages",
-    "driver.packages/*": "dependencies",
-    "driver.parameters/*": "those that nobody set",
-    "engines.containerd.*": "a dependency of docker",
-    "packages.installed/*": "dependencies",
-    "runtime.manifest.packages/*": "dependencies",
+    "a dependency": (
+        "driver.packages/*",
+        "engines.containerd.*",
+        "packages.installed/*",
+        "runtime.manifest.packages/*",
+    ),
+    "files of packages": ("apt.pins/*", "apt.preferences/*", "driver.options/*"),
+    "what scripts of packages build": ("driver.dkms/*",),
+    "parameters that nobody set": ("driver.parameters/*",),
+    "only beside the unit of Ubuntu": ("runtime.manifest.files/*/nvidia-persistenced.service.d/*",),
 }
-"""Paths at which what is not declared may be new or changed, and why."""
+"""Paths at which what is not declared may be new or changed, by the reason."""
 
 
 class Outcome:
@@ -103,8 +102,8 @@ def differences(before: Facts, changes: list[FactChange], found: Facts) -> list[
     ]
 
 
-def is_in(path: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+def is_in(path: str, patterns: Mapping[str, tuple[str, ...]]) -> bool:
+    return any(fnmatch.fnmatchcase(path, one) for paths in patterns.values() for one in paths)
 
 
 def check(directory: str) -> set[str]:

@@ -96,7 +96,11 @@ def test_packages_that_conflict_are_named_and_nothing_is_changed(fleet: Fleet) -
     assert fleet.ssh(DEB, "cat /etc/docker/daemon.json") == MINE
 
 
-OPTIONS: dict[str, Any] = {"log_driver": "json-file", "log_options": {"max-size": "7m", "max-file": 3}, "cgroup_driver": "systemd"}
+OPTIONS: dict[str, Any] = {
+    "log_driver": "json-file",
+    "log_options": {"max-size": "7m", "max-file": 3},
+    "cgroup_driver": "systemd",
+}
 
 
 @pytest.mark.long

@@ -184,21 +184,6 @@ def test_nothing_of_docker_is_planned_for_a_kubernetes_host() -> None:
     assert ids(decide(host, ["podman"])) == ["cdi_spec"]
 
 
-@pytest.mark.parametrize("mode", ["toolkit", "cdi", "native"])
-@pytest.mark.parametrize("engine", [(1, 7, 24), (2, 1, 9)])
-@pytest.mark.parametrize("before", ["toolkit", "native"])
-def test_executed_steps_are_not_planned_again(mode: str, engine: Any, before: str) -> None:
-    host = with_engines(toolkit=False, containerd=engine)
-    for each in (before, mode):
-        given_settings = variables.parse_settings(
-            {"nvidia_container_runtime_engines": KUBERNETES, "nvidia_container_runtime_mode": each}
-        ).settings
-        decided = compose.plan(host, given_settings)
-        assert decided.refusals == []
-        host = hosts.carried_out(host, decided)
-        assert [step.id for step in compose.plan(host, given_settings).steps] == []
-
-
 @pytest.mark.parametrize(
     ("names", "mode", "podman", "containerd", "old"),
     [

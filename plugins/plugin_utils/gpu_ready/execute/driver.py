@@ -181,7 +181,7 @@ def activate_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield set_to("work.processes", [])
     if step["action"] == "reboot":
         yield set_to("base.boot_id", f"after {base.boot_id}")
-        yield set_to("base.nouveau", base.nouveau._replace(loaded=False, bound=[]))
+        yield set_to("base.nouveau", base.nouveau._replace(name=None, loaded=False, bound=[]))
 
 
 def umad(step: Parameters, part: Execution) -> None:

@@ -54,11 +54,11 @@ class Outcome:
     def __init__(self, facts: Facts, after: Facts) -> None:
         self.facts, self.after = facts, after
 
-    def version(self, name: str, wanted: str | None) -> str:
+    def version(self, name: str, requested: str | None) -> str:
         others = {one.version: one.release or "" for one in self.after.cuda.toolkits}
         others["cudnn"] = max((one.recorded or "" for one in self.after.cudnn.values()), default="")
         found = {**others, **self.after.packages.installed}.get(name, "")
-        assert not found or version_matches(wanted, found), f"{name}: {found} instead of {wanted}"
+        assert not found or version_matches(requested, found), f"{name}: {found} instead of {requested}"
         return found
 
     def gives_up(self, names: Iterable[str]) -> list[str]:
@@ -92,13 +92,13 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def differences(before: Facts, changes: list[FactChange], found: Facts) -> list[str]:
     """Return what a host has otherwise than declared, one line for each path."""
     was, expected, real = (dict(leaves(facts)) for facts in (before, apply_changes(before, changes), found))
-    gone = {f"{one.path}/{name}" for one in changes if one.how == DROP for name in one.value}  # type: ignore[attr-defined]
+    removed = {f"{one.path}/{name}" for one in changes if one.how == DROP for name in one.value}  # type: ignore[attr-defined]
     return [
         f"{path}: {real.get(path, 'nothing')!r} instead of {expected.get(path, 'nothing')!r}"
         for path in sorted({*expected, *real})
         if real.get(path, ...) != expected.get(path, ...)
         and not is_in(path, UNDECLARED)
-        and not (is_in(path, MORE) and path in {*real} - gone and expected.get(path) in (None, was.get(path)))
+        and not (is_in(path, MORE) and path in {*real} - removed and expected.get(path) in (None, was.get(path)))
     ]
 
 

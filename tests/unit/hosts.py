@@ -194,16 +194,16 @@ class Manager:
     def __init__(self, facts: Facts, choices: Choices) -> None:
         self.facts, self.choices = facts, choices
 
-    def version(self, name: str, wanted: str | None) -> str:
-        if wanted and not wanted.endswith("*"):
-            return wanted
+    def version(self, name: str, requested: str | None) -> str:
+        if requested and not requested.endswith("*"):
+            return requested
         disk = self.facts.driver.on_disk
         if disk and re.search("fabric|imex|persistenced", name):
             return package_version(self.facts, name, disk.version)
         if self.choices.driver and make_probes().driver_packages({name: ""}):
             return package_version(self.facts, name, self.module(self.choices.driver._asdict()).version)
-        if wanted:
-            return wanted[:-1] + ("-1" if wanted[-2].isalnum() else "1")
+        if requested:
+            return requested[:-1] + ("-1" if requested[-2].isalnum() else "1")
         docker = catalog.distro(self.facts.base.distro or "")["docker"].values()
         engines = [entry for entry in docker if entry and name in entry.get("engine", [])]
         return (engines[0].get("version") or "29.0.1-1") if engines else "1.0-1"

@@ -159,7 +159,7 @@ def cleanup(step: Parameters, part: Execution) -> None:
 
 
 def cleanup_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
-    """Yield what is gone."""
+    """Yield what is removed."""
     yield from revert_effects(step, before)
     yield from cleanup_changes(before.facts, CleanupParams(**step))
 

@@ -101,11 +101,11 @@ def remove(step: Parameters, part: Execution) -> None:
 
 
 def remove_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
-    """Yield that the toolkits are gone, with their cuDNN and a link to one of them."""
+    """Yield that the toolkits are removed, with their cuDNN and a link to one of them."""
     yield from package_changes(before, remove=step["packages"])
-    gone = [one["version"] for one in step["toolkits"]]
-    yield set_to("cuda.toolkits", [one for one in before.facts.cuda.toolkits if one.version not in gone])
-    yield drop("cudnn", gone)
+    removed = [one["version"] for one in step["toolkits"]]
+    yield set_to("cuda.toolkits", [one for one in before.facts.cuda.toolkits if one.version not in removed])
+    yield drop("cudnn", removed)
     if before.facts.cuda.default.target in [one["path"] for one in step["toolkits"]]:
         yield set_to("cuda.default", DefaultToolkitFacts())
 

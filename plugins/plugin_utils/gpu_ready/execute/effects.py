@@ -22,8 +22,8 @@ class Before(Protocol):
 
     facts: Facts
 
-    def version(self, name: str, wanted: str | None) -> str:
-        """Return the version that a package gets, "" for none; ``wanted`` may end in a star, None is any."""
+    def version(self, name: str, requested: str | None) -> str:
+        """Return the version that a package gets, "" for none; ``requested`` may end in a star, None is any."""
 
     def gives_up(self, names: Iterable[str]) -> list[str]:
         """Return those that it removes of packages which it may remove."""
@@ -39,14 +39,14 @@ Effects = Callable[[Parameters, Before], Iterable[FactChange]]
 
 
 class Declared(NamedTuple):
-    """The function of a step, and what it brings about; ``facts``: values by path that follow in any case."""
+    """The function of a step, and what it changes; ``facts``: values by path that follow in any case."""
 
     run: Step
     effects: Effects
     facts: Mapping[str, object] = {}
 
     def changes(self, step: Parameters, before: Before) -> Iterator[FactChange]:
-        """Yield what the step brings about on a host."""
+        """Yield what the step changes on a host."""
         yield from self.effects(step, before)
         yield from (set_to(path, value) for path, value in self.facts.items())
 
@@ -54,18 +54,18 @@ class Declared(NamedTuple):
 def standard_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield what gpu_packages and gpu_files make of the parameters that most steps have."""
     names = [one for key in ("packages", "tools", "pin_packages") for one in step.get(key) or []]
-    gone = [one for key in ("remove", "pin_remove") for one in step.get(key) or []]
-    gone += before.gives_up(step.get("allow_remove") or [])
+    removed = [one for key in ("remove", "pin_remove") for one in step.get(key) or []]
+    removed += before.gives_up(step.get("allow_remove") or [])
     hold, unhold = step.get("hold") or [], step.get("unhold") or []
-    if names or gone or hold or unhold:
-        yield from package_changes(before, names, gone, hold, unhold)
+    if names or removed or hold or unhold:
+        yield from package_changes(before, names, removed, hold, unhold)
     for file in [*(step.get("files") or []), *([step] if "content" in step else [])]:
         absent = file.get("state") == "absent" or file.get("content") == ""
         yield (drop if absent else add)("runtime.manifest.files", [file["path"]])
 
 
 def removal_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
-    """Yield that packages are gone."""
+    """Yield that packages are removed."""
     return package_changes(before, remove=step["packages"], unhold=step["packages"])
 
 
@@ -85,19 +85,19 @@ def package_changes(
 ) -> Iterator[FactChange]:
     """Yield what gpu_packages changes: packages and holds, what the manifest says of both, what is read from them."""
     facts = before.facts
-    wanted = dict((one, None) if isinstance(one, str) else (one["name"], one["version"]) for one in names)
-    found = {name: before.version(name, version) for name, version in wanted.items()}
+    requested = dict((one, None) if isinstance(one, str) else (one["name"], one["version"]) for one in names)
+    found = {name: before.version(name, version) for name, version in requested.items()}
     versions = {name: version for name, version in found.items() if version}
-    gone, was = {*remove} - {*wanted}, facts.packages.installed
-    installed = {name: version for name, version in was.items() if name not in gone} | versions
-    held = ({*facts.packages.held} - {*unhold} - gone) | ({*hold} & {*installed})
+    removed, was = {*remove} - {*requested}, facts.packages.installed
+    installed = {name: version for name, version in was.items() if name not in removed} | versions
+    held = ({*facts.packages.held} - {*unhold} - removed) | ({*hold} & {*installed})
     ours = ({*facts.docker.held_by_us} - {*unhold}) | ({*hold} - {*facts.packages.held})
-    # The manifest forgets what is gone at the next change of packages.
+    # The manifest forgets what is removed at the next change of packages.
     owned = ({*facts.runtime.manifest.packages} & {*was}) | ({*versions} - {*was})
     packaged = cudnn.find_packages(installed)
     libraries = [one.name for one in packaged]
     parts = make_probes().driver_packages(installed)
-    yield drop("packages.installed", gone)
+    yield drop("packages.installed", removed)
     yield add("packages.installed", versions)
     yield set_to("packages.held", sorted(held))
     yield set_to("docker.held_by_us", sorted(ours))

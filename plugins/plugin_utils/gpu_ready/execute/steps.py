@@ -23,7 +23,7 @@ STEPS: dict[str, Declared] = {
     **verification.STEPS,
     **monitoring.STEPS,
 }
-"""What carries out a step, and what that brings about, by its id."""
+"""What carries out a step, and what that changes, by its id."""
 PARTS = tuple(dict.fromkeys(step.partition(".")[0] for step in STEPS))
 """The roles that have steps."""
 
@@ -31,7 +31,7 @@ EFFECTS: dict[str, Effects] = {
     "gpu_plan.repair_packages": lambda step, before: [set_to("packages.broken", [])],
     **{name: step.changes for name, step in STEPS.items()},
 }
-"""What each step of a plan brings about; the repair is part of the begin of a run (turn/begin.py)."""
+"""What each step of a plan changes; the repair is part of the begin of a run (turn/begin.py)."""
 
 
 def steps_of(name: str, todo: Mapping[str, Parameters]) -> list[str]:

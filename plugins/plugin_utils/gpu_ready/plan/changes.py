@@ -1,4 +1,4 @@
-"""Changes of facts by their path: what a step brings about, in the terms of the planners (facts/model.py)."""
+"""Changes of facts by their path: what a step changes, in the terms of the planners (facts/model.py)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

@@ -86,7 +86,7 @@ def our_toolkit_packages(facts: Facts) -> list[str]:
 
 
 def cleanup_changes(facts: Facts, params: CleanupParams) -> Iterator[FactChange]:
-    """Yield what the step brings about: the planners of later steps read the facts with these changes."""
+    """Yield what the step changes: the planners of later steps read the facts with these changes."""
     removed = {*params.paths, *params.remains}
     texts = {"boot_nodes": cdi.BOOT_NODES, "refresh_old": cdi.REFRESH_OLD, "helper": driver_volume.HELPER}
     yield set_to("runtime.specs", [spec for spec in facts.runtime.specs if spec.path not in removed])

@@ -90,7 +90,7 @@ def fleet(lab_machine: None) -> Fleet:
     fleet.up()
     with ThreadPoolExecutor() as pool:
         list(pool.map(install, [fleet] * 2, [A, B], [PACKAGES, "curl podman"]))
-    run = fleet.play(extra=REQUESTED)
+    run = fleet.play(extra=REQUESTED, holds=["gpu_monitoring.textfile", "gpu_monitoring.node_exporter"])
     assert run.rc == 0, run.screen[-4000:]
     assert EXPORTER_STEP in run.steps(B) and EXPORTER_STEP not in run.steps(A)
     return fleet
@@ -208,7 +208,7 @@ def test_dcgm_is_installed_in_one_pair_audited_and_removed(fleet: Fleet) -> None
     """Packages, units and programs are the lab's stand-ins; package manager, holds and systemd are real."""
     requested = REQUESTED | {"gpu_monitoring": ["textfile", "dcgm"]}
     names = "datacenter-gpu-manager-4-core datacenter-gpu-manager-exporter"
-    run = fleet.play("--limit", B, extra=requested)
+    run = fleet.play("--limit", B, extra=requested, holds=["gpu_monitoring.dcgm"])
     assert run.rc == 0, run.screen[-4000:]
     assert run.steps(B) == ["gpu_monitoring.dcgm"]  # the driver's repository has the packages
     versions = fleet.ssh(B, f"dpkg-query -W -f '${{Version}} ' {names}").split()
@@ -221,7 +221,7 @@ def test_dcgm_is_installed_in_one_pair_audited_and_removed(fleet: Fleet) -> None
     fleet.ssh(B, "systemctl stop nvidia-dcgm-exporter")
     audit = fleet.play("--limit", B, playbook="playbooks/audit.yml", extra=requested)
     assert "DCGM or its exporter does not run" in audit.screen
-    removed = fleet.play("--limit", B, extra=REQUESTED)
+    removed = fleet.play("--limit", B, extra=REQUESTED, holds=["gpu_monitoring.remove_dcgm"])
     assert removed.rc == 0 and removed.steps(B) == ["gpu_monitoring.remove_dcgm"], removed.screen[-4000:]
     assert fleet.ssh(B, f"dpkg-query -W -f '${{db:Status-Abbrev}}' {names} 2>/dev/null || :").strip() == ""
     assert "datacenter" not in fleet.ssh(B, "apt-mark showhold")
@@ -233,7 +233,10 @@ def test_without_the_metrics_node_exporter_of_gpu_ready_is_removed_and_that_of_o
     # The pipes that stand for the kernel's log: without a reader, each generator of systemd waits at them for 90 s (its limit) to write.
     for host in (A, B):
         fleet.ssh(host, "rm -f /dev/kmsg")
-    removed = fleet.play(extra=REQUESTED | {"gpu_monitoring": []})
+    removed = fleet.play(
+        extra=REQUESTED | {"gpu_monitoring": []},
+        holds=["gpu_monitoring.remove", "gpu_monitoring.remove_node_exporter"],
+    )
     assert removed.rc == 0, removed.screen[-4000:]
     assert removed.steps(A) == ["gpu_monitoring.remove"]
     assert removed.steps(B) == ["gpu_monitoring.remove", "gpu_monitoring.remove_node_exporter"]

@@ -32,7 +32,7 @@ def checked(fleet: Fleet) -> Run:
 
 @pytest.fixture(scope="module")
 def first(fleet: Fleet, checked: Run) -> Run:
-    return fleet.play()
+    return fleet.play(holds=["nvidia_driver.umad", "nvidia_driver.fabricmanager"])
 
 
 def test_the_plan_has_the_modules_before_the_fabric_manager(fleet: Fleet, checked: Run) -> None:

@@ -68,6 +68,7 @@ def first(fleet: Fleet, checked: Run) -> tuple[Run, dict[str, str]]:
             "nvidia_driver.persistenced",
             "docker_engine.repository",
             "docker_engine.install",
+            "nvidia_container_runtime.repository",
         ]
     )
     return with_state(fleet, run)

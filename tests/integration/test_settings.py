@@ -86,7 +86,7 @@ def metrics_of(fleet: Fleet, host: str) -> list[str]:
 
 
 def test_a_request_is_in_use_after_one_run_and_costs_one_call_afterwards(fleet: Fleet) -> None:
-    run = fleet.play(extra=GIVEN)
+    run = fleet.play(extra=GIVEN, holds=["nvidia_driver.parameters"])
     assert run.rc == 0, run.screen[-4000:]
     for host in HOSTS:
         values = shown(fleet, host)

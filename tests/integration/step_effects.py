@@ -21,7 +21,7 @@ UNDECLARED = {
     "what docker has by itself": ("docker.info.runtimes/io.containerd.*",),
     "Debian's docker in packages of the lab": ("docker.version", "docker.info.version", "docker.info.cdi_dirs*"),
     "what the package manager knows of repositories": ("driver.companions/*", "driver.repository"),
-    "how many GPUs the daemon has open by now": ("driver.persistence.held",),
+    "what a daemon that has just started says a moment later": ("driver.persistence.held", "monitoring.running"),
     "the version of a package": ("engines.containerd.version*",),
     "what k3s and RKE2 write": ("engines.kubernetes.files/*.text",),
     "what the loaded driver shows": ("health*",),

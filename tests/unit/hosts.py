@@ -206,7 +206,8 @@ class Manager:
             return requested[:-1] + ("-1" if requested[-2].isalnum() else "1")
         docker = catalog.distro(self.facts.base.distro or "")["docker"].values()
         engines = [entry for entry in docker if entry and name in entry.get("engine", [])]
-        return (engines[0].get("version") or "29.0.1-1") if engines else "1.0-1"
+        others = "1.99.0-1" if name.startswith("nvidia-container-toolkit") else "1.0-1"
+        return (engines[0].get("version") or "29.0.1-1") if engines else others
 
     def gives_up(self, names: Iterable[str]) -> list[str]:
         return list(names)

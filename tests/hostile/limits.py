@@ -20,7 +20,7 @@ def project_tree(tree: Path) -> Path:
     (tree / "plugins").mkdir()
     for path in (ROOT / "plugins").iterdir():
         (tree / "plugins" / path.name).symlink_to(path.readlink() if path.is_symlink() else path)
-    for name in ("site.yml", "ansible.cfg"):
+    for name in ("site.yml", "ansible.cfg", "galaxy.yml"):
         shutil.copy(ROOT / name, tree)
     return tree
 

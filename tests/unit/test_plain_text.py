@@ -15,7 +15,7 @@ from plugins.plugin_utils.fleet_report import audit_table, commands, model
 from plugins.plugin_utils.fleet_report import run as report
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
 from tests.unit.fleet_reports import report_of
-from tests.unit.test_progress import in_pipe, on_terminal
+from tests.unit.test_progress import in_pipe, on_terminal, playbooks
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;ZWNobyBoaQ==\x07\x9b31m\rfine\u202eevil\u2028line\x7f\u2066\ud800"
 """The title, the screen, the clipboard, colours by C1, the start of the line, directions and lines of Unicode."""
@@ -214,10 +214,9 @@ main()
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("site")
+    directory = playbooks(tmp_path_factory.mktemp("site"), upgrade_drivers=PLAYBOOK)
     (directory / "library").mkdir()
     (directory / "library/answer.py").write_text(MODULE)
-    (directory / "upgrade_drivers.yml").write_text(PLAYBOOK)
     (directory / "hostile.json").write_text(json.dumps({"hostile": ENCODABLE}))
     return directory
 
@@ -240,11 +239,11 @@ def test_nothing_of_a_host_controls_the_terminal(site: Path, arguments: list[str
 @pytest.mark.host_io
 def test_the_live_line_has_no_text_that_controls_the_terminal(site: Path) -> None:
     variables = {"ansible_python_interpreter": sys.executable, "hostile": "\x1b]0;owned\x07\x9b31m\u202e"}
-    (site / "rollback_drivers.yml").write_text(
+    (site / "provision.yml").write_text(
         PLAYBOOK.replace("name: Fail", "name: \"prestage | {{ hostile | default('') }}\"")
         .replace("- name: Roll\n", "- name: Roll\n  vars: " + json.dumps(variables) + "\n")
     )  # fmt: skip
-    shown = on_terminal(site, "rollback_drivers.yml", ANSIBLE_FORCE_COLOR="1")
+    shown = on_terminal(site, "provision.yml", ANSIBLE_FORCE_COLOR="1")
     assert "owned" in shown and "\x1b]" not in shown and "\x07" not in shown
     assert not [one for one in controls(shown) if one not in "\x1b\r"]
     # What stays is of the callback (erase the line) and of Ansible (its colours).

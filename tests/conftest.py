@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,8 @@ settings.load_profile("gate")
 gc.set_threshold(50_000, 20, 100)
 # A shell starts what runs in the background with SIGINT ignored, and so would be all programs that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Workers of pytest-xdist have the width of a terminal, which programs that they start would take for their own.
+os.environ.pop("COLUMNS", None)
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "lab"), str(ROOT), str(ROOT / "collections")]
 

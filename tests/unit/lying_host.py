@@ -170,7 +170,6 @@ def run_playbook(
     variables = {} if groups else {"gpu_report_directory": str(directory / "reports")}
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": variables, "children": groups or {}}}))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    environment.pop("COLUMNS", None)  # pytest's workers have one
     environment |= {"ANSIBLE_CONFIG": str(root / "ansible.cfg"), "ANSIBLE_LOCALHOST_WARNING": "false"}
     environment |= packed_modules.environment()
     try:

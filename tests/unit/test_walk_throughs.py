@@ -16,7 +16,7 @@ WALKS = dict(
 )
 """Title and text of each walk-through."""
 Edit = Callable[[str], str]
-KEY, CODENAME = "ubuntu2610", "stalwart"
+KEY, CODENAME = "ubuntu2704", "stalwart"
 BRANCH = 625
 
 
@@ -71,14 +71,14 @@ def appended(more: str) -> Edit:
     return lambda text: text + more
 
 
-def of_ubuntu_2610(text: str) -> str:
+def of_ubuntu_2704(text: str) -> str:
     """Return data of Ubuntu 26.04 as data of a release that does not exist."""
-    return text.replace("26.04", "26.10").replace("ubuntu2604", KEY).replace("resolute", CODENAME)
+    return text.replace("26.04", "27.04").replace("ubuntu2604", KEY).replace("resolute", CODENAME)
 
 
 def with_repositories(text: str) -> str:
     return text + "".join(
-        of_ubuntu_2610(entry) for entry in re.findall(r"^  \S+-ubuntu2604:\n(?:    .*\n)+", text, re.MULTILINE)
+        of_ubuntu_2704(entry) for entry in re.findall(r"^  \S+-ubuntu2604:\n(?:    .*\n)+", text, re.MULTILINE)
     )
 
 
@@ -109,9 +109,9 @@ MESSAGE = """  - code: fan_failed
 """
 EDITS: Mapping[str, Mapping[str, Edit]] = {
     "Add a distribution": {
-        "catalog/distros/KEY.yml": lambda _: of_ubuntu_2610((ROOT / "catalog/distros/ubuntu2604.yml").read_text()),
+        "catalog/distros/KEY.yml": lambda _: of_ubuntu_2704((ROOT / "catalog/distros/ubuntu2604.yml").read_text()),
         "catalog/repositories.yml": with_repositories,
-        "docs/distributions.md": lambda text: text.replace(UBUNTU_ROW, UBUNTU_ROW + of_ubuntu_2610(PLANNED_ROW)),
+        "docs/distributions.md": lambda text: text.replace(UBUNTU_ROW, UBUNTU_ROW + of_ubuntu_2704(PLANNED_ROW)),
     },
     "Add a driver branch": {"catalog/branches.yml": replaced("# Who has which", f"{BRANCH_LINE}# Who has which")},
     "Change what happens on Secure Boot": {

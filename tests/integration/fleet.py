@@ -83,7 +83,8 @@ class Run:
 
     def recap(self, host: str) -> dict[str, int]:
         """Return the PLAY RECAP counters of a host."""
-        line = re.search(rf"^{re.escape(host)}\s*: (.*)$", self.screen, re.MULTILINE)
+        recap = self.screen.rpartition("PLAY RECAP")[2]  # the tables before it have lines that begin with a host too
+        line = re.search(rf"^{re.escape(host)}\s*: (.*)$", recap, re.MULTILINE)
         assert line, f"no recap for {host} in:\n{self.screen[-3000:]}"
         return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line[1])}
 

@@ -25,6 +25,8 @@ BOTH = hosts_of("cudnn")
 ROLE = "tests/integration/cudnn_role.yml"
 REDIST = "http://10.199.0.1:8080/developer.download.nvidia.com/compute/cudnn/redist/"
 OLD, NEW = "9.17.0", "9.28.0"
+NEWEST = {"12.9": NEW, "13.0": "9.28.1"}
+"""The last release for each toolkit."""
 FILES = "find / -xdev -name '*cudnn*' -not -path '/proc/*' -not -path '*/share/*' -not -path '/var/*' -not -path '*/ansible*' | sort"
 TREE = "cd /usr/local; find cuda-* \\( -type f -o -type l \\) -printf '%p %l ' -exec sh -c 'md5sum <\"$1\"' _ {} \\; | sort"
 LINKER = "ldconfig -p | sed -n 's/.*libcudnn.so[.0-9]* .*=> //p'"
@@ -116,7 +118,7 @@ def old_toolkit(fleet: Fleet) -> Iterator[str]:
 def test_every_toolkit_has_the_newest_supported_version_and_a_second_run_is_one_call(fleet: Fleet) -> None:
     second = fleet.play()
     for host in BOTH:
-        assert places(fleet, host) == {"12.9": NEW, "13.0": NEW}
+        assert places(fleet, host) == NEWEST
         assert "/usr/local/cuda/targets/x86_64-linux/lib/libcudnn.so.9" in fleet.ssh(host, LINKER)
         assert "gpu-ready" not in fleet.ssh(host, "ls /etc/ld.so.conf.d").replace("gpu-ready-lab", "")
         assert second.changed(host) == [] and second.steps(host) == [] and second.calls[host] == 1
@@ -304,7 +306,7 @@ def test_none_changes_nothing_and_archives_replace_packages(fleet: Fleet) -> Non
     back = role(fleet, "all", cudnn_toolkits=["13.0"])
     for host in BOTH:
         assert steps(back, host) == ["cudnn.install", "cudnn.remove_packages"]
-        assert packages(fleet, host) == {} and places(fleet, host) == {"13.0": NEW}
+        assert packages(fleet, host) == {} and places(fleet, host) == {"13.0": NEWEST["13.0"]}
         assert not [
             name for name in fleet.ssh(host, FILES).split() if not name.startswith(("/usr/local/cuda-13.0", "/etc/apt"))
         ]

@@ -142,7 +142,7 @@ def footprint(fleet: Fleet, host: str) -> dict[str, set[str]]:
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"nvidia_driver_branch": "581"}, ["nvidia_driver_branch", "581", "580"]),
+        ({"nvidia_driver_branch": "58"}, ["nvidia_driver_branch", "58", "580"]),
         pytest.param(
             {"nvidia_driver_source": "floppy"}, ["nvidia_driver_source", "floppy", "cuda_repo"], marks=pytest.mark.long
         ),

@@ -42,7 +42,7 @@ options:
     type: int
     default: 0
   width:
-    description: Maximum width of a line of the table; 0 is that of the terminal.
+    description: Maximum width of a line of the table; 0 is the width of the terminal.
     type: int
     default: 0
   record:

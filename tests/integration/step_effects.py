@@ -5,7 +5,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from plugins.module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from plugins.module_utils.gpu_ready.packaging.version_match import version_matches
@@ -92,7 +92,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def differences(before: Facts, changes: list[FactChange], found: Facts) -> list[str]:
     """Return what a host has otherwise than declared, one line for each path."""
     was, expected, real = (dict(leaves(facts)) for facts in (before, apply_changes(before, changes), found))
-    removed = {f"{one.path}/{name}" for one in changes if one.how == DROP for name in one.value}  # type: ignore[attr-defined]
+    removed = {f"{one.path}/{name}" for one in changes if one.how == DROP for name in cast("list[str]", one.value)}
     return [
         f"{path}: {real.get(path, 'nothing')!r} instead of {expected.get(path, 'nothing')!r}"
         for path in sorted({*expected, *real})

@@ -55,7 +55,7 @@ def test_every_bulletin_names_a_component_and_what_fixes_it() -> None:
 def host(version: str = "580.178.04", toolkit: str = "1.20.0-1", device: str = T4) -> Any:
     flavour = "proprietary" if device == V100 else "open"
     facts = having(installed("ubuntu2404", device, "cuda_repo", version, flavour), runtime={"toolkit": True})
-    return with_packages(facts, **{security.TOOLKIT_PACKAGE: toolkit})
+    return with_packages(facts, **{runtime_cleanup.TOOLKIT_PACKAGES[0]: toolkit})
 
 
 def notices(facts: Any, **given: Any) -> list[tuple[str, str]]:
@@ -113,10 +113,10 @@ def test_what_the_plan_replaces_is_judged_by_what_comes() -> None:
     ],
 )
 def test_the_audit_is_drift_where_a_fix_can_be_had(facts: Any, ok: bool | None, desired: str | None) -> None:
-    (found,) = audit.check_security(facts)
+    plan = compose.plan(facts, parse_settings({}).settings)
+    (found,) = audit.check_security(facts, plan)
     assert (found.ok, found.desired) == (ok, desired)
     assert bool(found.why) is (ok is not True)
-    plan = compose.plan(facts, parse_settings({}).settings)
     assert "security" in [one.name for one in audit.all_checks(facts, plan)]
 
 
@@ -145,6 +145,16 @@ def test_the_toolkit_gets_the_requested_version_with_all_packages_of_its_release
         } == {packages}
         assert found in steps["nvidia_container_runtime.install"].why
         assert [one.code for one in plan.warnings if one.code == "known_vulnerabilities"] == []
+
+
+@pytest.mark.parametrize("mode", ["cdi", "native"])
+def test_a_toolkit_that_containers_do_not_need_is_left_to_the_operator(mode: str) -> None:
+    facts, given = host(toolkit="1.13.5-1"), {"nvidia_container_runtime_mode": mode}
+    ((message, remedy),) = notices(facts, **given)
+    assert message == OLD_TOOLKIT
+    assert remedy == "upgrade nvidia-container-toolkit to 1.19.1 or a newer version with the host's package manager"
+    (found,) = audit.check_security(facts, compose.plan(facts, parse_settings(given).settings))
+    assert found.ok is None and remedy in found.why
 
 
 def test_a_missing_toolkit_comes_in_the_requested_version() -> None:

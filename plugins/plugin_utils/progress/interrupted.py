@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..gpu_ready.report.layout import natural_order
@@ -42,16 +42,16 @@ def interruption(progress: Progress, earlier: Mapping[str, str], targets: Mappin
     rest = progress.everyone - set(results) - set(middle) - set(failing)
     return Interruption(
         progress.now() - progress.start,
-        {name: shown[name] for name in sorted(shown, key=natural_order)},
+        {name: shown[name] for name in ordered(shown)},
         ordered(name for name, how in results.items() if how == GOOD),
         ordered([*(name for name, how in results.items() if how == BAD), *failing]),
         ordered(rest),
     )
 
 
-def ordered(names: object) -> list[str]:
+def ordered(names: Iterable[str]) -> list[str]:
     """Return names in their natural order."""
-    return sorted(names, key=natural_order)  # type: ignore[call-overload,no-any-return]
+    return sorted(names, key=natural_order)
 
 
 def interruption_lines(found: Interruption, steps: NextSteps, by_user: bool, changes: bool) -> list[str]:

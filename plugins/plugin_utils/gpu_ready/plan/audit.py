@@ -96,7 +96,7 @@ def all_checks(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     checks += check_fabric_manager(facts, decided)
     checks += check_parameters(facts, decided) + check_groups(facts, decided)
     checks += [check_holds(facts, decided), check_next_boot(facts, chosen), check_reboot(facts, decided)]
-    return checks + check_security(facts) + [check_verified(facts, decided)]
+    return checks + check_security(facts, decided) + [check_verified(facts, decided)]
 
 
 def health_checks(facts: Facts) -> list[AuditCheck]:
@@ -265,12 +265,12 @@ def check_reboot(facts: Facts, decided: compose.Plan) -> AuditCheck:
     return AuditCheck("reboot", "not needed", "not needed", True)
 
 
-def check_security(facts: Facts) -> list[AuditCheck]:
+def check_security(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     """Report published vulnerabilities: drift where a fix can be had, else what the operator has to know."""
     present = security.installed(facts)
     if not present:
         return []
-    open_ = security.installed_vulnerable(facts)
+    open_ = security.installed_vulnerable(facts, decided.choices)
     found = ", ".join("%s %s" % (security.NAMES[component], version) for component, version in present.items())
     fixed = ", ".join(
         "%s %s" % (security.NAMES[one.component], one.fixed) for one in open_ if one.fixed and one.offered

@@ -141,7 +141,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         steps += [step for decision in watching for step in decision.steps]
         warnings += [warning for decision in watching for warning in decision.warnings]
     if part in ("", parts.DRIVER, parts.RUNTIME):
-        warnings += security.warnings(facts, driven.choice, steps)
+        warnings += security.warnings(facts, choices, steps)
     summary = summarize(facts, choices, steps, refusals, part)
     return Plan(True, summary, choices, steps, refusals, warnings, digest)
 

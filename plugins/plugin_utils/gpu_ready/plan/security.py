@@ -7,11 +7,12 @@ from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog import model as catalog
 from ..catalog.driver_sources import RUNFILE
-from .model import DriverChoice, Notice, Step
+from .containers.daemon_json_keys import TOOLKIT as TOOLKIT_MODE
+from .containers.runtime_cleanup import TOOLKIT_PACKAGES
+from .model import Choices, Notice, Step
 
 DRIVER, TOOLKIT = "driver", "container_toolkit"
 NAMES = {DRIVER: "driver", TOOLKIT: "NVIDIA container toolkit"}
-TOOLKIT_PACKAGE = "nvidia-container-toolkit"
 EVERY_VERSION = ("cuda_repo", RUNFILE)
 """Sources of a driver that keep each release."""
 INSTALL, CLEANUP = "nvidia_container_runtime.install", "nvidia_container_runtime.cleanup"
@@ -20,8 +21,8 @@ INSTALL, CLEANUP = "nvidia_container_runtime.install", "nvidia_container_runtime
 class Vulnerable(NamedTuple):
     """A component with published vulnerabilities. ``fixed``: the version of its branch that has none, "" without one.
 
-    ``branches``: those with a fix. ``offered``: where the component is from has every version; an archive of a
-    distribution or a third party has one at a time, and may never get this one.
+    ``branches``: with a fix. ``offered``: gpu-ready can install that version. An archive of a distribution or a third
+    party has one driver at a time, and may never get it; a toolkit is left alone where containers do not need it.
     """
 
     component: str
@@ -43,6 +44,10 @@ class Vulnerable(NamedTuple):
 
     @property
     def remedy(self) -> str:
+        if self.component == TOOLKIT and not self.offered:
+            return "upgrade %s to %s or a newer version with the host's package manager" % (
+                TOOLKIT_PACKAGES[0], self.fixed,
+            )  # fmt: skip
         if self.component == TOOLKIT:
             return "set nvidia_container_toolkit_version to %s or a newer one, and run site.yml" % self.fixed
         if self.fixed and not self.offered:
@@ -86,7 +91,7 @@ def find_vulnerable(component: str, version: str | None) -> Vulnerable | None:
 
 def installed_toolkit(facts: Facts) -> str | None:
     """Return the version of the container toolkit, None without a package of it."""
-    found = facts.packages.installed.get(TOOLKIT_PACKAGE)
+    found = facts.packages.installed.get(TOOLKIT_PACKAGES[0])
     return versions.upstream(found) if found else None
 
 
@@ -97,34 +102,34 @@ def installed(facts: Facts) -> dict[str, str]:
     return {component: version for component, version in found.items() if version}
 
 
-def installed_vulnerable(facts: Facts) -> list[Vulnerable]:
-    return vulnerable_of(installed(facts), facts.driver.origin)
+def installed_vulnerable(facts: Facts, choices: Choices) -> list[Vulnerable]:
+    return vulnerable_of(installed(facts), facts.driver.origin, choices)
 
 
-def vulnerable_of(present: Mapping[str, str], source: str | None) -> list[Vulnerable]:
+def vulnerable_of(present: Mapping[str, str], source: str | None, choices: Choices) -> list[Vulnerable]:
     """Return what is published about these versions; ``source``: of the driver."""
+    modes = [one.mode for one in (choices.runtime, choices.engines) if one]
+    offered = {DRIVER: source in EVERY_VERSION, TOOLKIT: TOOLKIT_MODE in modes}
     found = (find_vulnerable(component, version) for component, version in present.items())
-    return [
-        one._replace(offered=one.component == TOOLKIT or source in EVERY_VERSION) for one in found if one is not None
-    ]
+    return [one._replace(offered=offered[one.component]) for one in found if one is not None]
 
 
-def planned(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) -> dict[str, str]:
+def planned(facts: Facts, choices: Choices, steps: Sequence[Step]) -> dict[str, str]:
     """Return the versions of the components that a host has when its plan is done, as far as they are known."""
-    found = installed(facts)
+    found, driver = installed(facts), choices.driver
     if driver is not None and not driver.satisfied:
         found.pop(DRIVER, None)
         if driver.version and len(versions.parse(driver.version)) > 1:
             found[DRIVER] = driver.version
     for step in steps:
         packages = getattr(step.params, "packages", [])
-        if step.id == INSTALL or (step.id == CLEANUP and TOOLKIT_PACKAGE in packages):
+        if step.id == INSTALL or (step.id == CLEANUP and TOOLKIT_PACKAGES[0] in packages):
             found.pop(TOOLKIT, None)
     return found
 
 
-def warnings(facts: Facts, driver: DriverChoice | None, steps: Sequence[Step]) -> list[Notice]:
+def warnings(facts: Facts, choices: Choices, steps: Sequence[Step]) -> list[Notice]:
     """Warn of what a host still has when its plan is done."""
-    source = driver.source if driver is not None else facts.driver.origin
-    found = vulnerable_of(planned(facts, driver, steps), source)
+    source = choices.driver.source if choices.driver is not None else facts.driver.origin
+    found = vulnerable_of(planned(facts, choices, steps), source, choices)
     return [Notice("known_vulnerabilities", "the " + one.text, one.remedy) for one in found]

@@ -43,7 +43,6 @@ from .model import DriverVolumeParams, RuntimeInstallParams
 from .runtime_cleanup import TOOLKIT_PACKAGES, CleanupDecision
 
 REPOSITORY = "container-toolkit"
-PACKAGES = ("nvidia-container-toolkit",)
 ARGUMENTS = {
     TOOLKIT: ["--gpus", "all"],
     CDI: ["--device", "nvidia.com/gpu=all"],
@@ -194,7 +193,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
 
     A version is requested of all packages of a release: apt takes the newest of those that are not named.
     """
-    requested, found = settings.nvidia_container_toolkit_version, facts.packages.installed.get(PACKAGES[0])
+    requested, found = settings.nvidia_container_toolkit_version, facts.packages.installed.get(TOOLKIT_PACKAGES[0])
     version = requested + "*" if requested else None
     reasons = hook_reasons(facts)
     if facts.runtime.toolkit and (version is None or version_matches(version, found or "")):
@@ -218,7 +217,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
             if facts.runtime.toolkit
             else "the NVIDIA container toolkit is not installed",
             params=RuntimeInstallParams(
-                [PackageTarget(name, version) for name in (TOOLKIT_PACKAGES if version else PACKAGES)]
+                [PackageTarget(name, version) for name in (TOOLKIT_PACKAGES if version else TOOLKIT_PACKAGES[:1])]
             ),
         )
     )

@@ -93,6 +93,13 @@ def _work(args: argparse.Namespace) -> None:
     work.start(running.container, running.host, args.names)
 
 
+def _later(args: argparse.Namespace) -> None:
+    served = fleet.read(args.fleet)
+    addresses = [running.address for running in hosts.existing() if running.fleet == served.name]
+    mirror.serve_later({host.distribution for host in served.hosts}, addresses)
+    say(f"{served.name}: {len(addresses)} hosts get what the vendors will have in six months")
+
+
 Command = Callable[[argparse.Namespace], int | None]
 
 
@@ -137,6 +144,10 @@ def _parser() -> argparse.ArgumentParser:
     fault.add_argument("arguments", nargs="*")
     heal = command("heal", lambda args: faults.heal(hosts.find(args.host), args.name), "end a fault of a host", "host")
     heal.add_argument("name", help="the fault's name, or all")
+    later = command(
+        "later", _later, "serve the hosts of a fleet, until they are removed, what vendors will have in six months"
+    )
+    later.add_argument("fleet", type=Path)
     working = command("work", _work, "start work on a host, or start it again", "host")
     kinds = "; ".join(f"{name}: {what}" for name, what in work.described().items())
     working.add_argument("names", nargs="+", metavar="name", choices=work.described(), help=kinds)

@@ -10,15 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.common.yaml import yaml_load
-
 from . import packages
-from .declarations import SOURCES, fill
+from .declarations import SOURCES, fill, read_yaml
 
 
 def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
     """Write everything that lab/mirror/downloads.yml declares below the mirror's root."""
-    declared = yaml_load(declaration.read_text())
+    declared = read_yaml(declaration)
     for release in declared["cudnn"]["releases"]:
         write_cudnn(root / declared["cudnn"]["root"], release)
     runfiles = declared["runfiles"]
@@ -33,7 +31,7 @@ def write(root: Path, declaration: Path, fetch: packages.Fetch) -> None:
 
 def places(declaration: Path) -> list[str]:
     """Return the directories of these files below the mirror's root."""
-    declared = yaml_load(declaration.read_text())
+    declared = read_yaml(declaration)
     return [declared["cudnn"]["root"], declared["cuda_runfiles"]["root"], *declared["runfiles"]["directories"]]
 
 

@@ -67,7 +67,7 @@ class Offered(NamedTuple):
 
 def _inputs() -> str:
     """A digest of the inputs of the tree: declarations, sources and the code that builds."""
-    total = hashlib.sha256()
+    total = hashlib.sha256(b"later" if declarations.is_later() else b"")
     code = [
         Path(__file__).with_name(f"{name}.py")
         for name in ("mirror", "declarations", "packages", "rpms", "downloads", "published")
@@ -314,6 +314,15 @@ def _spawn(cache: Path, state: Path, address: str, ports: mirror_server.Ports, c
         where = f"{address} ports {', '.join(map(str, ports))}"
         raise LabError(f"could not serve the vendor mirror on {where}: {' '.join(words)}")
     return process.pid
+
+
+def serve_later(distributions: Collection[str], addresses: Collection[str]) -> Path:
+    """Serve hosts what the vendors will have in six months, and return that tree; this process reads no other."""
+    declarations.let_time_pass()
+    tree = build(paths.cache(), f"{paths.PROXY_URL}/", distributions)
+    for address in addresses:
+        mirror_server.point_at(paths.STATE, tree, address)
+    return tree
 
 
 def stop() -> None:

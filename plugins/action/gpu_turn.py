@@ -32,7 +32,7 @@ from ..plugin_utils.gpu_ready.rollout.record import RolloutFile
 from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.gpu_ready.turn import prepare, run, table
 from ..plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, TurnSettings, Unreachable
-from ..plugin_utils.gpu_ready.turn.phases import LASTS
+from ..plugin_utils.gpu_ready.turn.phases import LASTS, warnings
 from ..plugin_utils.progress.lines import event_text
 from ..plugin_utils.variables.settings import read_others, rules
 from .gpu_execute import LONGEST, HostCaller
@@ -224,6 +224,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             **kept,
             "excluded": False,
             "upgrade": kept["upgrade"] or {},
+            "plan_warnings": warnings(answer),
             "failure": "" if kept["upgrade"] else str(answer.get("refusal") or answer.get("msg") or ""),
         }
 

@@ -14,7 +14,7 @@ from .gpu_ready.rollout.model import HostResult, HostUpgrade
 from .variables.rollout import first_with, read_hosts
 
 # What the plays of the hosts register:
-PLAN = "gpu_upgrade_plan"  # upgrade, failure
+PLAN = "gpu_upgrade_plan"  # upgrade, plan_warnings, failure
 PREPARED = "gpu_upgrade_prepared"  # result
 TURN = "gpu_drain_turn"  # result
 # What the tasks of this plugin register:
@@ -33,7 +33,7 @@ def read_upgrade(variables: Mapping[str, Any]) -> HostUpgrade:
     plan = mapping(variables.get(PLAN))
     silent = not plan or plan.get("unreachable")
     failure = plan.get("failure") or ("the host is unreachable" if silent else plan.get("msg"))
-    return answers.read_host(plan.get("upgrade"), failure)
+    return answers.read_host(plan.get("upgrade"), failure)._replace(warnings=plan.get("plan_warnings") or ())
 
 
 class Outcomes(NamedTuple):

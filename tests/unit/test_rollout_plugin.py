@@ -77,7 +77,9 @@ def test_hosts_that_are_prepared_and_reachable_are_lined_up_and_the_record_says_
     for host in run.hosts.values():
         host["gpu_upgrade_leave_out"] = True
         host["gpu_upgrade_max_failures"] = "50%"
+    run.hosts["a"]["gpu_upgrade_plan"]["plan_warnings"] = ["595 has ended"]
     fleet = run.call("plan")
+    assert "warnings:\n  a: 595 has ended\n" in run.shown
     assert (fleet["due"], fleet["budget"], fleet["refused"]) == ([*HOSTS, "e"], 2, {"f": "the host is unreachable"})
     run.register("gpu_upgrade_fleet", [*HOSTS, "e"], fleet)
     run.register("gpu_upgrade_prepared", ["a", "b", "d"], {"result": {}})

@@ -25,7 +25,7 @@ class HostUpgrade(NamedTuple):
     ``state``: current, due, refused, unasked (refused without facts), or "" for a host without an answer.
     ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` come from its journal;
     ``rollback``: the journal names a driver to roll back to.
-    ``drained``: an earlier run left it so. ``failure``: why there is no answer.
+    ``drained``: an earlier run left it so. ``failure``: why there is no answer. ``warnings``: those of its plan.
     """
 
     state: str = ""
@@ -42,6 +42,7 @@ class HostUpgrade(NamedTuple):
     reached: str = ""
     rollout: int = 0
     failure: str = ""
+    warnings: Sequence[str] = ()
 
     @property
     def is_unfinished(self) -> bool:

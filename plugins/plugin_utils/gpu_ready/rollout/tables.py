@@ -72,6 +72,8 @@ def plan_table(
     shown += layout.message_lines(
         [layout.Message(name, "refused", (roll.refused[name],)) for name in refused], width, REST
     )
+    warnings = [(name, text) for name in roll.due for text in upgrades[name].warnings]
+    shown += layout.note_lines("warnings:", warnings, width, REST)
     counts = ["%d to do" % len(roll.due), "%d current" % (len(roll.current) - len(roll.kept))]
     counts += ["%d without rollback" % len(roll.kept)] if roll.kept else []
     counts += ["%d refused" % len(roll.refused), "%d excluded" % len(roll.excluded)]

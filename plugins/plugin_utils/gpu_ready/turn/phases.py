@@ -89,6 +89,12 @@ def refusals(plan: Answer) -> list[object]:
     return list((plan.get("plan") or {}).get("refusals") or [])
 
 
+def warnings(plan: Answer) -> list[str]:
+    """Return what a plan warns of, each with its remedy."""
+    found = (plan.get("plan") or {}).get("warnings") or []
+    return ["; ".join(text for text in (one["message"], one["remedy"]) if text) for one in found]
+
+
 def refuse(plan: Answer, step: str = "") -> Answer:
     """Return a plan that can be carried out. Raises StepFailed for one with refusals."""
     if refusals(plan):

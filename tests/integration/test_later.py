@@ -80,7 +80,7 @@ def test_a_version_that_has_left_the_archive_is_named(fleet: Fleet) -> None:
 def test_toolkits_and_libraries_that_the_catalog_does_not_know_are_installed(fleet: Fleet) -> None:
     newer = {
         "nvidia_container_toolkit_version": "1.21.1",
-        "cuda_toolkit_source": "cuda_repo",
+        "cuda_toolkit_source": "repo",
         "cuda_toolkit_versions": ["13.6"],
         "cudnn_source": "archive",
         "cudnn_version": "10.0.1.7",

@@ -115,8 +115,8 @@ def read_yaml(path: Path) -> Any:
     for where, change in changes.items():
         *parents, last = where.split(".")
         holder = functools.reduce(operator.getitem, parents, given)
-        gone = [drop.items() for drop in change.get("drop", [])]
-        kept = [row for row in holder[last] if not any(all(row[key] == value for key, value in each) for each in gone)]
+        drops = [drop.items() for drop in change.get("drop", [])]
+        kept = [row for row in holder[last] if not any(all(row[key] == value for key, value in each) for each in drops)]
         holder[last] = kept + change.get("add", [])
     return given
 

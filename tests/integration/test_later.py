@@ -1,6 +1,5 @@
 """Six months later: the catalog of today, hosts as they are then, and what the vendors offer by then (lab/mirror/later.yml)."""
 
-import re
 from typing import Any
 
 import pytest
@@ -54,7 +53,7 @@ def test_branches_that_the_catalog_does_not_know_are_installed_and_undone(fleet:
     before = branches(fleet)
     run = upgrade(fleet, DEBIAN, ROCKY, nvidia_driver_branch=630)
     assert run.rc == 0, run.screen[-4000:]
-    assert re.search("630.{,40} not in the catalog", " ".join(run.screen.split()))
+    assert "does not have driver branch 630" in " ".join(run.screen.split())
     run = upgrade(fleet, UBUNTU, nvidia_driver_branch=620)
     assert run.rc == 0, run.screen[-4000:]
     assert branches(fleet) == {DEBIAN: 630, UBUNTU: 620, ROCKY: 630}

@@ -1,4 +1,4 @@
-"""tools/check.py: indexes in the vendors' formats, whole and damaged, and what the comparison says of them."""
+"""gpu-catalog check: indexes in the vendors' formats, whole and damaged, and what the comparison says of them."""
 
 import gzip
 import hashlib
@@ -45,6 +45,8 @@ document: modulemd-defaults
 data: {module: nvidia-driver, stream: latest}
 """
 URL = "https://vendor.example/repos/x86_64"
+ZSTD = b"\x28\xb5\x2f\xfd"
+SUM = f"<checksum>{hashlib.sha256(ZSTD).hexdigest()}</checksum>"
 
 
 def lay(root: Path, path: str, data: bytes | str) -> None:
@@ -133,13 +135,15 @@ def test_a_file_that_repomd_does_not_describe_is_not_used(
         ('<!DOCTYPE x [<!ENTITY a "b">]><repomd/>', "document type"),
         ('<repomd><data type="primary"><location href="../../../etc/passwd"/></data></repomd>', "not below it"),
         ('<repomd><data type="primary"><location href="https://other.example/p"/></data></repomd>', "not below it"),
-        ('<repomd><data type="primary"><location href="repodata/p.xml.zst"/></data></repomd>', "zstd"),
-        ('<repomd><data type="primary"><location href="repodata/absent.xml"/></data></repomd>', "no such file"),
+        (f'<repomd><data type="primary">{SUM}<location href="repodata/p.xml.zst"/></data></repomd>', "zstd"),
+        (f'<repomd><data type="primary">{SUM}<location href="repodata/absent.xml"/></data></repomd>', "no such file"),
+        ('<repomd><data type="primary"><location href="repodata/p.xml.zst"/></data></repomd>', "has no checksum of"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><repomd/>'.encode("utf-16"), "damaged"),
     ],
 )
-def test_a_damaged_repomd(tmp_path: Path, repomd: str, reason: str) -> None:
+def test_a_damaged_repomd(tmp_path: Path, repomd: str | bytes, reason: str) -> None:
     lay(tmp_path, "repos/x86_64/repodata/repomd.xml", repomd)
-    lay(tmp_path, "repos/x86_64/repodata/p.xml.zst", b"\x28\xb5\x2f\xfd")
+    lay(tmp_path, "repos/x86_64/repodata/p.xml.zst", ZSTD)
     with pytest.raises(IndexUnread, match=reason):
         indexes.read_rpm(Tree(str(tmp_path)), URL)
 

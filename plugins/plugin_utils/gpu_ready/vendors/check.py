@@ -11,7 +11,7 @@ from ..catalog import driver_sources
 from ..catalog import model as catalog
 from ..catalog.files import read
 from . import indexes
-from .indexes import Index, IndexUnread, Tree
+from .indexes import Index, IndexAbsent, IndexUnread, Tree
 
 RIGHT, CHANGED, MISSING, UNREAD = "right", "changed", "missing", "unread"
 KERNEL = "{kernel}"
@@ -28,19 +28,25 @@ class Compared(NamedTuple):
 
 
 class Checker:
-    """Reads each index once. ``tree``: where from."""
+    """Reads each index once. ``tree``: where from; ``mirror_key``: fingerprint of the key with which a mirror signs all."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, mirror_key: str = "") -> None:
         self.tree = tree
+        self.mirror_key = mirror_key
 
     @functools.cache  # noqa: B019  one checker lives as long as the program
     def repository(self, name: str) -> Index:
         """Return the index of a third-party repository. Raises IndexUnread."""
         entry = catalog.repository(name)
+        fingerprint = self.mirror_key or entry["fingerprint"]
+        try:
+            key = indexes.pinned_key(self.tree, entry["key_url"], fingerprint) if fingerprint else None
+        except IndexAbsent:  # a mirror need not have the key, which gpu-ready has from its vendor
+            key = None
         if entry.get("kind") == "rpm":
-            return indexes.read_rpm(self.tree, entry["url"])
+            return indexes.read_rpm(self.tree, entry["url"], key)
         components = str(entry["components"]).split()
-        return indexes.read_apt(self.tree, entry["url"], str(entry["suites"]).split(), components)
+        return indexes.read_apt(self.tree, entry["url"], str(entry["suites"]).split(), components, key)
 
     @functools.cache  # noqa: B019
     def archive(self, distro: str) -> Index:

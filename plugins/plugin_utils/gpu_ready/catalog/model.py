@@ -181,6 +181,12 @@ def age_in_days(day: str, today: str) -> int:
     return (datetime.date.fromisoformat(today or DATE) - datetime.date.fromisoformat(day)).days
 
 
+def age_text(today: str) -> str:
+    """Return the date of the catalog and its age on a day, "" for the day of the catalog itself."""
+    days = max(0, age_in_days(DATE, today))
+    return "catalog of %s (%s)" % (DATE, "%d days old" % days if days != 1 else "1 day old")
+
+
 def recommended_branch(today: str, min_age: int) -> int:
     """Return the branch that is preferred where nothing of a host excludes it."""
     return max((one.number for one in branches()), key=lambda number: support_order(number, today, min_age))

@@ -5,9 +5,10 @@ read from the rows there. A row that the catalog has is changed, key by key; a n
 that is `like` another one.
 """
 
+import contextlib
 import copy
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,15 +78,38 @@ def use(path: str) -> None:
     state = stamp(path) if path else None
     if state == _used:
         return
+    install(read_files(path), path)
+    _used = state
+
+
+def read_files(path: str) -> dict[str, Any]:
+    """Return the rows of the catalog (data.read_rows) with those of a file; "": without any. Raises OverlayError."""
     files = data.read_rows()
     if path:
         merge(files, read(path), path)
+    return files
+
+
+@contextlib.contextmanager
+def extended(path: str, own: Mapping[str, Any]) -> Iterator[None]:
+    """Make the catalog of this process the one with the rows of a file and further ones, until the block ends."""
+    files = read_files(path)
+    if own:
+        merge(files, own, "these rows")
+    install(files, "these rows")
+    try:
+        yield
+    finally:
+        install(read_files(path), path)
+
+
+def install(files: dict[str, Any], path: str) -> None:
+    """Make these rows the catalog of this process. Raises OverlayError where they do not fit together."""
     try:
         data.use(files)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         cause = "%s: its rows do not fit together (%s: %s)" % (path, type(error).__name__, error)
         raise OverlayError(cause, "write them as the files of catalog/ have them") from None
-    _used = state
 
 
 def stamp(path: str) -> tuple[str, int, int]:

@@ -28,7 +28,10 @@ class Compared(NamedTuple):
 
 
 class Checker:
-    """Reads each index once. ``tree``: where from; ``mirror_key``: fingerprint of the key with which a mirror signs all."""
+    """Reads each index once.
+
+    ``tree``: where from; ``mirror_key``: fingerprint of the key with which a mirror signs everything itself, or "".
+    """
 
     def __init__(self, tree: Tree, mirror_key: str = "") -> None:
         self.tree = tree

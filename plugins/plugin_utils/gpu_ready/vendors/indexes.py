@@ -362,6 +362,7 @@ class SupportedGpu(NamedTuple):
 
     last_branch: int | None
     is_open: bool
+    name: str = ""
 
 
 def parse_supported_gpus(data: bytes, where: str) -> dict[str, SupportedGpu]:
@@ -377,5 +378,8 @@ def parse_supported_gpus(data: bytes, where: str) -> dict[str, SupportedGpu]:
         legacy = re.match(r"(\d+)\.", str(chip.get("legacybranch", "")))
         # From 590 on pre-Turing chips have kernelopen beside their legacy branch, which decides.
         is_open = "kernelopen" in (chip.get("features") or []) and legacy is None
-        found[device[2:].lower()] = SupportedGpu(int(legacy[1]) if legacy else None, is_open)
+        name = str(chip.get("name", "")).removeprefix("NVIDIA ")
+        # Rows of single boards (subdevid) have names of their own; no id differs in anything else among them.
+        if "subdevid" not in chip or device[2:].lower() not in found:
+            found[device[2:].lower()] = SupportedGpu(int(legacy[1]) if legacy else None, is_open, name)
     return found

@@ -1,4 +1,4 @@
-"""Verifies signatures of indexes with one pinned key, by gpgv: it trusts the keys of one file and no others (gpgv(1))."""
+"""Verifies signatures of indexes with one pinned key, by gpgv, which trusts the keys of one file (gpgv(1))."""
 
 import shutil
 import subprocess

@@ -25,7 +25,7 @@ BOTH = hosts_of("cudnn")
 ROLE = "tests/integration/cudnn_role.yml"
 REDIST = "http://10.199.0.1:8080/developer.download.nvidia.com/compute/cudnn/redist/"
 OLD, NEW = "9.17.0", "9.28.0"
-NEWEST = {"12.9": NEW, "13.0": "9.28.1"}
+NEWEST = dict.fromkeys(["12.9", "13.0"], "9.28.1")
 """The last release for each toolkit."""
 FILES = "find / -xdev -name '*cudnn*' -not -path '/proc/*' -not -path '*/share/*' -not -path '/var/*' -not -path '*/ansible*' | sort"
 TREE = "cd /usr/local; find cuda-* \\( -type f -o -type l \\) -printf '%p %l ' -exec sh -c 'md5sum <\"$1\"' _ {} \\; | sort"

@@ -203,9 +203,10 @@ def test_620_is_the_branch_with_the_longest_support_and_installs_where_nvidia_na
         assert (decided.choice.branch, decided.choice.flavour) == (620, "open")
 
 
-def test_cudnn_9_28_1_is_for_cuda_13_only() -> None:
+def test_cudnn_9_28_1_is_for_both_cudas() -> None:
+    """redistrib_9.28.1.json of 2026-11-06 has an archive for each."""
     found = {one.version: one.cuda for one in catalog.cudnns()}
-    assert found["9.28.1.4"] == ("13",) and "12" in found["9.28.0.42"]
+    assert found["9.28.1.4"] == ("12", "13") == found["9.28.0.42"]
 
 
 @pytest.mark.parametrize(

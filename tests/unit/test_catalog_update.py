@@ -338,7 +338,7 @@ def test_a_file_that_is_no_overlay_stays_as_it_is(
 
 
 def test_values_of_every_type_are_yaml() -> None:
-    value = {"a": "580.10", "b": None, "c": True, "d": [1, "x: y # z"], 620: {}, ">=590": {}, "no": "on"}
+    value: dict[Any, Any] = {"a": "580.10", "b": None, "c": True, "d": [1, "x: y # z"], 620: {}, ">=590": {}, "no": "on"}
     text = overlay_file.format_value(value)
     assert yaml.safe_load(text)["d"] == value["d"] and yaml.safe_load(text)[620] == {}
     assert yaml.safe_load(text) == value

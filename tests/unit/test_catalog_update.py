@@ -145,7 +145,7 @@ def catalog_itself() -> Iterator[None]:
     overlay.use("")
 
 
-def rows(vendors: Vendors, *distros: str) -> dict[tuple[str, Any], news.Row]:
+def rows(vendors: Vendors, *distros: str) -> dict[tuple[str, Any], news.CatalogRow]:
     found = news.Vendors(check.Checker(Tree(str(vendors.root))), list(distros))
     found.read()
     assert found.unread == []
@@ -338,7 +338,15 @@ def test_a_file_that_is_no_overlay_stays_as_it_is(
 
 
 def test_values_of_every_type_are_yaml() -> None:
-    value: dict[Any, Any] = {"a": "580.10", "b": None, "c": True, "d": [1, "x: y # z"], 620: {}, ">=590": {}, "no": "on"}
+    value: dict[Any, Any] = {
+        "a": "580.10",
+        "b": None,
+        "c": True,
+        "d": [1, "x: y # z"],
+        620: {},
+        ">=590": {},
+        "no": "on",
+    }
     text = overlay_file.format_value(value)
     assert yaml.safe_load(text)["d"] == value["d"] and yaml.safe_load(text)[620] == {}
     assert yaml.safe_load(text) == value

@@ -17,6 +17,7 @@ from ansible_collections.gpu_ready.nodes.plugins.module_utils.gpu_ready.base.err
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import (
     changes,
     command_line,
+    commands,
     index,
     metrics,
     model,
@@ -294,8 +295,23 @@ def test_the_checks_of_all_hosts_are_a_table_of_cells() -> None:
 def test_who_ran_what_is_on_the_page() -> None:
     run = model.Run("ansible-playbook site.yml -i staging", "alice@control", ["inventories/staging"], "gpu1", "2026-11-21T02:02:00Z", 600, "0.1.0", "2.19.4", "2026-11-21")  # fmt: skip
     text = " ".join(Reader(page.page(site()._replace(run=run))).texts)
-    for one in (run.command, run.operator, run.limit, "Provisioning of staging", "2026-11-21 02:02:00 UTC to 2026-11-21 02:12:00 UTC, 10 min", "gpu-ready 0.1.0, ansible-core 2.19.4, catalog of 2026-11-21"):  # fmt: skip
+    for one in (run.command, run.operator, run.limit, "Provisioning of staging", "2026-11-21 02:02:00 UTC to 2026-11-21 02:12:00 UTC, 10 min", "gpu-ready 0.1.0, ansible-core 2.19.4; catalog of 2026-11-21, 0 days old"):  # fmt: skip
         assert one in text
+
+
+@pytest.mark.parametrize("kind", FLEETS)
+def test_every_report_says_how_old_its_catalog_is(kind: str) -> None:
+    report = FLEETS[kind]()._replace(time="2026-11-21T02:12:00Z", run=model.Run(catalog="2026-10-20"))
+    line = "catalog of 2026-10-20, 32 days old"
+    assert line in page.page(report) and json.loads(model.as_json(report))["catalog_age_days"] == 32
+    assert 'gpu_ready_catalog_timestamp_seconds{playbook="' in metrics.metrics(report)
+    if kind in ("site", "audit", "upgrade"):
+        assert line in commands.shown_text(report, "table", 100, False, [], "").splitlines()
+    for form in commands.FOR_PROGRAMS if kind == "audit" else ():
+        assert line not in commands.shown_text(report, form, 100, False, [], "")
+    for unknown in ("", "<b>", "2026-13-40"):
+        other = report._replace(run=model.Run(catalog=unknown))
+        assert other.catalog_age_days is None and "catalog of" not in page.page(other)
 
 
 # ---- the last run ----------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def table(report: Report, width: int) -> str:
             shown += paragraph(f"{name}: {holder.command} (pid {holder.pid}){where}", width)
         if len(held) > MOST_HOLDERS:
             shown.append(f"  and {len(held) - MOST_HOLDERS} more; {REST}")
-    return "\n".join([*shown, "", counts(report)])
+    return "\n".join([*shown, "", counts(report), *([report.catalog_text] if report.catalog_text else [])])
 
 
 def state_text(host: Host) -> str:

@@ -29,6 +29,8 @@ def shown_text(report: Report, form: str, width: int, differences: bool, paths: 
             (posixpath.basename(path) for path in paths if path.endswith((".json", ".html"))), reverse=True
         )
         parts = [run.table(report, width, complete[0] if complete else "")]
+    elif report.kind in ("upgrade", "rollback") and report.catalog_text:
+        parts = [report.catalog_text]
     return "\n\n".join([*parts, *pages_text(paths), *([following] if following else [])])
 
 

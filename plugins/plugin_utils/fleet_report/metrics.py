@@ -73,4 +73,8 @@ def metrics(report: Report) -> str:
     )
     name = "gpu_ready_last_run_timestamp_seconds"
     lines += family(name, "End of the last run.", [sample(name, run, ended)])
+    if report.catalog_age_days is not None:
+        name = "gpu_ready_catalog_timestamp_seconds"
+        dated = calendar.timegm(time.strptime(report.run.catalog, "%Y-%m-%d"))
+        lines += family(name, "Date of the catalog that the last run used.", [sample(name, run, dated)])
     return "\n".join(lines) + "\n"

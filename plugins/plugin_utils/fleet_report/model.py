@@ -7,6 +7,7 @@ import json
 from typing import Any, NamedTuple
 
 from ...module_utils.gpu_ready.base import records
+from ..gpu_ready.catalog.model import age_in_days, age_text
 from ..gpu_ready.turn.table import UNREACHABLE
 
 SCHEMA = 1
@@ -176,6 +177,19 @@ class Report(NamedTuple):
     changes: list[Change] = []
 
     @property
+    def catalog_age_days(self) -> int | None:
+        """Days from the catalog to the end of the run, None where one of them is unknown."""
+        try:
+            return max(0, age_in_days(self.run.catalog, self.time[:10]))
+        except ValueError:
+            return None
+
+    @property
+    def catalog_text(self) -> str:
+        """The catalog and its age, as the last line of a table; "" where they are unknown."""
+        return "" if self.catalog_age_days is None else age_text(self.time[:10], self.run.catalog)
+
+    @property
     def counts(self) -> dict[str, int]:
         """Number of hosts by state, the most frequent first."""
         found: dict[str, int] = {}
@@ -190,6 +204,7 @@ def to_json(report: Report) -> dict[str, Any]:
     return value | {
         "schema": SCHEMA,
         "counts": report.counts,
+        "catalog_age_days": report.catalog_age_days,
         "hosts": {host.pop("name"): host for host in value["hosts"]},
     }
 
@@ -209,5 +224,5 @@ def from_json(text: str) -> Report:
     hosts = value.get("hosts")
     if not isinstance(hosts, dict) or not all(isinstance(one, dict) for one in hosts.values()):
         raise records.RecordError("the report has no hosts")
-    value = {name: one for name, one in value.items() if name != "counts"}
+    value = {name: one for name, one in value.items() if name not in ("counts", "catalog_age_days")}
     return records.from_json(Report, value | {"hosts": [{"name": name, **one} for name, one in hosts.items()]})

@@ -320,8 +320,9 @@ def provenance(report: Report) -> list[tuple[str, str]]:
         ("limit", made.limit),
         ("time", f"{span}, {duration(made.seconds)}" if made.seconds is not None else span),
     ]
-    versions = [("gpu-ready", made.gpu_ready), ("ansible-core", made.ansible), ("catalog of", made.catalog)]
-    rows.append(("versions", ", ".join(f"{name} {version}" for name, version in versions if version)))
+    versions = [("gpu-ready", made.gpu_ready), ("ansible-core", made.ansible)]
+    named = [f"{name} {version}" for name, version in versions if version]
+    rows.append(("versions", "; ".join(filter(None, [", ".join(named), report.catalog_text]))))
     if report.rollout:
         one = report.rollout
         targets = names_text(one.targets) or "unknown"

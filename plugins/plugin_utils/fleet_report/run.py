@@ -65,6 +65,7 @@ def table(report: Report, width: int = WIDTH, file: str = "") -> str:
     shown += note_lines("not verified:", skipped_checks(report), width, rest)
     mixed = mixed_branches(host.cells.get("driver_desired") for host in report.hosts)
     shown += ["", *([mixed] if mixed else []), counts_text(report.counts, len(report.hosts))]
+    shown += [report.catalog_text] if report.catalog_text else []
     return plain_text("\n".join(shown))
 
 

@@ -181,10 +181,10 @@ def age_in_days(day: str, today: str) -> int:
     return (datetime.date.fromisoformat(today or DATE) - datetime.date.fromisoformat(day)).days
 
 
-def age_text(today: str) -> str:
-    """Return the date of the catalog and its age on a day, "" for the day of the catalog itself."""
-    days = max(0, age_in_days(DATE, today))
-    return "catalog of %s (%s)" % (DATE, "%d days old" % days if days != 1 else "1 day old")
+def age_text(today: str, date: str = "") -> str:
+    """Return the date of the catalog and its age on a day, for reports; ``date``: of another catalog."""
+    days = max(0, age_in_days(date or DATE, today))
+    return "catalog of %s, %s" % (date or DATE, "1 day old" if days == 1 else "%d days old" % days)
 
 
 def recommended_branch(today: str, min_age: int) -> int:

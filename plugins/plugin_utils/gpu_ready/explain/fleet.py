@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.base import secret_values
 from ....module_utils.gpu_ready.base.plain_text import plain_text
+from ..catalog import model as catalog
 from ..catalog.fleet import mixed_branches
+from ..completion import complete
 from ..report import layout
 from . import extra_vars, fleet_compare, fleet_plans
 from .fleet_compare import Group, PlanChange
@@ -170,7 +172,7 @@ def as_text(answer: Answer, width: int) -> str:
     ]
     lines += layout.message_lines(messages, width, EVERYTHING)
     mixed = mixed_branches(host.plan.desired for host in answer.planned.hosts)
-    lines += ["", *([mixed] if mixed else []), totals(answer)]
+    lines += ["", *([mixed] if mixed else []), totals(answer), catalog.age_text(complete.today())]
     return plain_text("\n".join(lines))
 
 
@@ -238,6 +240,8 @@ def as_json(answer: Answer) -> str:
     }
     value = {
         "schema": SCHEMA,
+        "catalog": catalog.DATE,
+        "catalog_age_days": max(0, catalog.age_in_days(catalog.DATE, complete.today())),
         "settings": secret_values.mask_values(answer.given),
         "releases": answer.planned.releases,
         "unread": answer.planned.unread,

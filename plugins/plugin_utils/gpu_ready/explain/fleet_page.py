@@ -1,6 +1,8 @@
 """The page of ``gpu-explain fleet --format html``: one file that needs no other, and runs no script."""
 
 from ...fleet_report.html_page import render
+from ..catalog import model as catalog
+from ..completion import complete
 from . import fleet, fleet_compare
 
 TONES = {"ready": "good", "planned": "warn", "refused": "bad", "no_gpu": "none"}
@@ -12,6 +14,7 @@ def page(answer: fleet.Answer) -> str:
         "fleet.html.j2",
         heading=fleet.heading(answer),
         totals=fleet.totals(answer),
+        catalog=catalog.age_text(complete.today()),
         groups=answer.groups,
         outliers=answer.outliers,
         changes=answer.changes,

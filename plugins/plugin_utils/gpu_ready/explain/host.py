@@ -181,6 +181,7 @@ def answer(base: BaseFacts, decided: compose.Plan) -> dict[str, Any]:
     """Return a decision as data, and as ``text``."""
     return {
         "catalog": catalog.DATE,
+        "catalog_age_days": max(0, catalog.age_in_days(catalog.DATE, complete.today())),
         "distribution": compose.distribution_name(base),
         "gpus": [{"address": gpu.address, "device": gpu.device, "name": gpu.name} for gpu in base.gpus],
         "other_functions": records.to_json(base.other_functions),
@@ -272,7 +273,7 @@ def main(argv: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(plain_text("gpu-explain host: %s\n" % error))
         return 2
-    shown = found.pop("text")
+    shown = found.pop("text") + "\n" + catalog.age_text(complete.today())
     sys.stdout.write(plain_text(json.dumps(found, indent=1, default=str) if arguments.json else shown) + "\n")
     return 1 if found["plan"]["refusals"] else 0
 

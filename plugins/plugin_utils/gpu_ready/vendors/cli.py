@@ -143,7 +143,7 @@ def format_news(found: news.News) -> str:
     return "\n".join([*lines, ", ".join([*counts, f"{len(set(found.absent))} absent", catalog.age_text(today())])])
 
 
-def describe(row: news.Row) -> str:
+def describe(row: news.CatalogRow) -> str:
     text = overlay_file.format_value(row.values)
     text += f", was {overlay_file.format_value(row.old)}" if row.old else ""
     return text + (f"  review: {', '.join(row.review)}" if row.review else "")

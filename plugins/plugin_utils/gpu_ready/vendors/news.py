@@ -1,7 +1,7 @@
 """What the vendors' own indexes have and the catalog has not: rows for the operator's file (catalog/overlay.py).
 
-What no index says is estimated by the rule that held for the releases before, and named in ``Row.review``: a person
-reads these rows before a fleet follows them.
+What no index says is estimated by the rule that held for the releases before, and named in ``review``: a person reads
+these rows before a fleet follows them.
 """
 
 import re
@@ -31,7 +31,7 @@ MANIFESTS = 60
 T = TypeVar("T")
 
 
-class Row(NamedTuple):
+class CatalogRow(NamedTuple):
     """A row for the operator's file. ``review``: values that no index has; ``old``: what the catalog has of them."""
 
     section: str
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 class News(NamedTuple):
     """The rows; what could not be read (``unread``) or is not there (``absent``); what needs no row (``notes``)."""
 
-    rows: list[Row]
+    rows: list[CatalogRow]
     unread: list[str]
     absent: list[str]
     notes: list[str]
@@ -177,7 +177,7 @@ def find_news(vendors: Vendors, path: str, today: str) -> News:
     return News(rows, vendors.unread, vendors.absent, noted)
 
 
-def as_sections(rows: list[Row]) -> dict[str, dict[int | str, dict[str, Any]]]:
+def as_sections(rows: list[CatalogRow]) -> dict[str, dict[int | str, dict[str, Any]]]:
     """Return rows in the form of the operator's file."""
     found: dict[str, dict[int | str, dict[str, Any]]] = {}
     for row in rows:
@@ -188,7 +188,7 @@ def as_sections(rows: list[Row]) -> dict[str, dict[int | str, dict[str, Any]]]:
 # ---- drivers ---------------------------------------------------------------------------------------------------------
 
 
-def branch_rows(vendors: Vendors, today: str) -> Iterator[Row]:
+def branch_rows(vendors: Vendors, today: str) -> Iterator[CatalogRow]:
     for number, releases in sorted(vendors.releases.items()):
         known, kind = catalog.branch(number), vendors.kinds.get(number, "")
         newest = max(releases, key=versions.key, default="")
@@ -204,10 +204,10 @@ def branch_rows(vendors: Vendors, today: str) -> Iterator[Row]:
             values |= {"kind": kind, "eol": end_of_support(kind, known.since)}
             review = ("eol",)
         if values:
-            yield Row("branches", number, values, review, {name: getattr(known, name) for name in values})
+            yield CatalogRow("branches", number, values, review, {name: getattr(known, name) for name in values})
 
 
-def new_branch(vendors: Vendors, number: int, newest: str, kind: str) -> Row:
+def new_branch(vendors: Vendors, number: int, newest: str, kind: str) -> CatalogRow:
     days = sorted(filter(None, vendors.releases[number].values()))
     since, before = days[0] if days else "", catalog.branch_rules(number)
     last = catalog.branches()[-1]
@@ -220,7 +220,7 @@ def new_branch(vendors: Vendors, number: int, newest: str, kind: str) -> Row:
         "flavours": list(before.flavours),
     }
     known = {"kind": bool(kind), "since": bool(since), "eol": not values["eol"], "cuda": bool(vendors.cuda.get(number))}
-    return Row("branches", number, values, tuple(name for name, is_known in known.items() if not is_known))
+    return CatalogRow("branches", number, values, tuple(name for name, is_known in known.items() if not is_known))
 
 
 def end_of_support(kind: str, since: str) -> str | None:
@@ -231,7 +231,7 @@ def end_of_support(kind: str, since: str) -> str | None:
 # ---- CUDA and cuDNN --------------------------------------------------------------------------------------------------
 
 
-def toolkit_rows(vendors: Vendors) -> Iterator[Row]:
+def toolkit_rows(vendors: Vendors) -> Iterator[CatalogRow]:
     last, installer = catalog.toolkits()[-1], catalog.cuda_installers()[-1].release
     series = {".".join(one.split(".")[:2]) for one in vendors.toolkits}
     for version in sorted(series, key=versions.key):
@@ -240,10 +240,10 @@ def toolkit_rows(vendors: Vendors) -> Iterator[Row]:
             driver = rules.min_driver if rules else first_driver(vendors, version)
             review = ("compute",) if rules else ("compute", "min_driver")
             values = {"min_driver": driver, "compute": list(last.compute)}
-            yield Row("toolkits", version, values, review)
+            yield CatalogRow("toolkits", version, values, review)
     for release in sorted(vendors.toolkits, key=versions.key):
         if release.count(".") == 2 and versions.compare(release, installer) > 0:
-            yield Row("installers", release, {})
+            yield CatalogRow("installers", release, {})
 
 
 def first_driver(vendors: Vendors, toolkit: str) -> str:
@@ -259,34 +259,34 @@ def first_driver(vendors: Vendors, toolkit: str) -> str:
     return min(found, key=versions.key, default=catalog.branches()[-1].newest)
 
 
-def cudnn_rows(vendors: Vendors) -> Iterator[Row]:
+def cudnn_rows(vendors: Vendors) -> Iterator[CatalogRow]:
     known, last = {one.version: one for one in catalog.cudnns()}, catalog.cudnns()[-1]
     for version, archives in sorted(vendors.cudnns.items(), key=lambda item: versions.key(item[0])):
         majors = sorted(archives, key=int)
         if version in known and not set(majors) <= set(known[version].cuda):
             both = sorted({*majors, *known[version].cuda}, key=int)
-            yield Row("cudnn", version, {"cuda": both}, (), {"cuda": list(known[version].cuda)})
+            yield CatalogRow("cudnn", version, {"cuda": both}, (), {"cuda": list(known[version].cuda)})
         elif versions.compare(version, last.version) > 0:
             values: dict[str, Any] = {"cuda": majors, "compute": list(last.compute)}
             checksums = {major: checksum for major, checksum in archives.items() if checksum}
             values |= {"sha256": checksums} if checksums else {}
             same = version.split(".")[0] == last.version.split(".")[0]
-            yield Row("cudnn", version, values, () if same else ("compute",))
+            yield CatalogRow("cudnn", version, values, () if same else ("compute",))
 
 
 # ---- GPUs ------------------------------------------------------------------------------------------------------------
 
 
-def gpu_rows(vendors: Vendors) -> Iterator[Row]:
+def gpu_rows(vendors: Vendors) -> Iterator[CatalogRow]:
     for device, (gpu, branch) in sorted(vendors.gpus.items()):
         known = catalog.gpu(device)
         if known is None:
             yield new_gpu(vendors, device, gpu, branch)
         elif gpu.last_branch not in (None, known.last_branch):
-            yield Row("gpus", device, {"last_branch": gpu.last_branch}, (), {"last_branch": known.last_branch})
+            yield CatalogRow("gpus", device, {"last_branch": gpu.last_branch}, (), {"last_branch": known.last_branch})
 
 
-def new_gpu(vendors: Vendors, device: str, gpu: SupportedGpu, branch: int) -> Row:
+def new_gpu(vendors: Vendors, device: str, gpu: SupportedGpu, branch: int) -> CatalogRow:
     chip = vendors.chips.get(device, Chip("", ""))
     architecture = ARCHITECTURES.get(chip.name[:2], "")
     flavours = list(catalog.branch_rules(branch).flavours) if gpu.is_open else [driver_sources.PROPRIETARY]
@@ -298,13 +298,13 @@ def new_gpu(vendors: Vendors, device: str, gpu: SupportedGpu, branch: int) -> Ro
         "last_branch": gpu.last_branch, "flavours": flavours, "compute": None,
         "verified": "supported-gpus.json of driver %d" % branch,
     }  # fmt: skip
-    return Row("gpus", device, values, ("compute",) if architecture else ("architecture", "compute"))
+    return CatalogRow("gpus", device, values, ("compute",) if architecture else ("architecture", "compute"))
 
 
 # ---- distributions ---------------------------------------------------------------------------------------------------
 
 
-def distro_rows(vendors: Vendors, path: str, today: str) -> Iterator[Row]:
+def distro_rows(vendors: Vendors, path: str, today: str) -> Iterator[CatalogRow]:
     """Yield what a source has beyond its list. A list with an open end has a new branch by the row of the branch."""
     written = overlay.read_files(path)["distros"]
     numbers = [one.number for one in catalog.branches() if not catalog.has_ended(one.number, today)]
@@ -327,7 +327,7 @@ def distro_rows(vendors: Vendors, path: str, today: str) -> Iterator[Row]:
                 put(values, [source, "toolkits"], [*(file.get("toolkits") or []), *toolkits])
                 put(old, [source, "toolkits"], file.get("toolkits"))
         if values:
-            yield Row("distros", distro, {"driver_sources": values}, (), {"driver_sources": old})
+            yield CatalogRow("distros", distro, {"driver_sources": values}, (), {"driver_sources": old})
 
 
 def put(values: dict[str, Any], path: list[str], value: Any) -> None:

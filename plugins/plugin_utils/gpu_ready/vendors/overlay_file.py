@@ -9,7 +9,7 @@ from typing import Any
 
 from ..catalog import overlay
 from ..catalog.files import parse
-from .news import Row
+from .news import CatalogRow
 
 HEAD = """\
 # Rows that the catalog of gpu-ready does not have. Written by `gpu-catalog update` on {today}, which keeps the rows and
@@ -19,7 +19,7 @@ HEAD = """\
 NOTED = re.compile(r"  (\S+): \{.*\}  (# review: .*)")
 
 
-def merge_rows(own: Mapping[str, Any], rows: list[Row]) -> dict[str, dict[Any, Any]]:
+def merge_rows(own: Mapping[str, Any], rows: list[CatalogRow]) -> dict[str, dict[Any, Any]]:
     """Return the sections of a file with further rows, in the order in which overlay.py has them."""
     found = {name: dict(own.get(name) or {}) for name in overlay.SECTIONS}
     for row in rows:
@@ -27,7 +27,7 @@ def merge_rows(own: Mapping[str, Any], rows: list[Row]) -> dict[str, dict[Any, A
     return {name: section for name, section in found.items() if section}
 
 
-def format_file(own: Mapping[str, Any], rows: list[Row], before: str, today: str) -> str:
+def format_file(own: Mapping[str, Any], rows: list[CatalogRow], before: str, today: str) -> str:
     """Return the text of the file; ``before``: its text so far, "" for a new one."""
     notes = read_notes(before)
     for row in rows:

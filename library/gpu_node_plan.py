@@ -179,6 +179,13 @@ options:
       Empty: the vendors' keys.
     type: dict
     default: {}
+  gpu_ready_profile:
+    description: >-
+      What a whole host gets. What is installed already stays. A role that a playbook of a site names, such as
+      V(gpu_ready.nodes.cuda_toolkit), is set up with any profile.
+    type: str
+    default: full
+    choices: [full, containers]
   gpu_ready_reboot_ok:
     description: >-
       Allow the playbook to reboot an idle host that needs it. Without permission the host fails with a message

@@ -36,6 +36,21 @@ def steps(decided: compose.Plan) -> set[str]:
     return {step.role for step in decided.steps}
 
 
+def test_the_profile_for_containers_leaves_cuda_and_cudnn_out_whatever_their_sources_are() -> None:
+    def planned(**given: Any) -> set[str]:
+        return steps(compose.plan(bare(H100, distro="el9"), variables.parse_settings(given).settings))
+
+    assert planned(gpu_ready_profile="full") == planned() and {"cuda_toolkit", "cudnn"} <= planned()
+    without = planned() - {"cuda_toolkit", "cudnn"}
+    # Roles' defaults are variables too by the time of a second plan in one play.
+    explicit = {"cuda_toolkit_source": "repo", "cudnn_source": "archive", "cuda_toolkit_versions": ["12.9"]}
+    assert planned(gpu_ready_profile="containers") == planned(gpu_ready_profile="containers", **explicit) == without
+
+
+def test_a_role_that_a_playbook_names_is_set_up_with_any_profile() -> None:
+    assert "cuda_toolkit" in steps(plan_part(after(parts.DRIVER), parts.CUDA, gpu_ready_profile="containers"))
+
+
 @pytest.mark.parametrize("distro", DISTROS)
 def test_one_role_after_the_other_ends_where_nothing_is_left_to_do(distro: str) -> None:
     host = bare(H100, distro=distro)

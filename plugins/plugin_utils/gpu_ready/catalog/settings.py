@@ -39,6 +39,7 @@ class Settings(NamedTuple):
     gpu_ready_disrupt: list[str]
     gpu_ready_mirror: str
     gpu_ready_mirror_keys: dict[str, Any]
+    gpu_ready_profile: str
     gpu_ready_reboot_ok: bool
     gpu_ready_treat_as: str
     gpu_ready_vault: bool
@@ -99,6 +100,7 @@ _ROWS = json.loads(r'''{
 "gpu_ready_disrupt":[[],"list",["docker_restart","containerd_restart","kubernetes_restart","driver_reload","reboot"],"","","text",["docker_restart"]],
 "gpu_ready_mirror":["","str",[],"","","mirror","https://mirror.example.org/gpu"],
 "gpu_ready_mirror_keys":[{},"dict",[],"","","fingerprint",{"cuda-debian12":"0123456789ABCDEF0123456789ABCDEF01234567"}],
+"gpu_ready_profile":["full","str",["full","containers"],"","","text"],
 "gpu_ready_reboot_ok":[false,"bool",[],"","","text"],
 "gpu_ready_treat_as":["","str",["","amzn2023","centos7","debian12","debian13","el10","el8","el9","fedora42","fedora43","fedora44","ubuntu2004","ubuntu2204","ubuntu2404","ubuntu2604","ubuntu2610"],"","","text"],
 "gpu_ready_vault":[false,"bool",[],"","","text"],

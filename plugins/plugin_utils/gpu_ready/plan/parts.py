@@ -50,6 +50,8 @@ PARTS: dict[str, RolePart] = {
 """By the name of the role that a playbook uses. A verification has to know how containers get the GPUs."""
 COMMON = ("gpu_ready_",)
 """What every part reads."""
+OF_HOSTS = "gpu_ready_profile"
+"""What a part does not read: whoever names a role wants it."""
 MISSING = {
     "driver_missing": "there is no NVIDIA driver for the running kernel",
     "docker_missing": "docker is not installed",
@@ -64,7 +66,8 @@ def own_variables(given: Mapping[str, object], part: str) -> dict[str, object]:
         return dict(given)
     reads = COMMON + PARTS[part].reads
     others = {name: "none" for name in SOURCES if not name.startswith(reads)}
-    return dict({name: value for name, value in given.items() if name.startswith(reads)}, **others)
+    own = {name: value for name, value in given.items() if name.startswith(reads) and name != OF_HOSTS}
+    return dict(own, **others)
 
 
 def part_settings(settings: Settings, facts: Facts, part: str) -> Settings:

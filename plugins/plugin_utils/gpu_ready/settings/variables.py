@@ -27,6 +27,10 @@ VALIDATORS: dict[str, Callable[[Any], str]] = {
 """Each returns what is wrong with a value, "" if nothing is. Validators of a mapping check its values."""
 
 
+PROFILES: dict[str, dict[str, Any]] = {"containers": {"cuda_toolkit_source": "none", "cudnn_source": "none"}}
+"""What a value of gpu_ready_profile says in place of other variables."""
+
+
 class Rule(NamedTuple):
     """What a value must be. ``pattern``: of an int its range (1..9999). ``requirement``: the same in words."""
 
@@ -63,7 +67,7 @@ def parse_settings(given: Mapping[str, Any]) -> ParsedSettings:
         if refusal:
             refusals.append(refusal)
             values[name], _ = convert(rule_for(name), default)
-    settings = Settings(**values)
+    settings = Settings(**values)._replace(**PROFILES.get(values["gpu_ready_profile"], {}))
     return ParsedSettings(settings, refusals + nested_options.refusals(settings) + contradictions(settings))
 
 

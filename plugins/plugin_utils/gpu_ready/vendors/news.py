@@ -51,7 +51,7 @@ class News(NamedTuple):
 
 
 class Vendors:
-    """Reads everything once. What cannot be read is noted and counts as unknown."""
+    """Reads everything once. What cannot be read is remarks and counts as unknown."""
 
     def __init__(self, checker: Checker, distros: list[str]) -> None:
         self.checker, self.distros = checker, distros
@@ -171,10 +171,10 @@ def find_news(vendors: Vendors, path: str, today: str) -> News:
     What a distribution lacks is what its lists lack once the rows of branches and toolkits are there.
     """
     rows = [*branch_rows(vendors, today), *toolkit_rows(vendors), *cudnn_rows(vendors), *gpu_rows(vendors)]
-    noted = list(notes(vendors))
+    remarks = list(notes(vendors))
     with overlay.extended(path, as_sections(rows)):
         rows += distro_rows(vendors, path, today)
-    return News(rows, vendors.unread, vendors.absent, noted)
+    return News(rows, vendors.unread, vendors.absent, remarks)
 
 
 def as_sections(rows: list[CatalogRow]) -> dict[str, dict[int | str, dict[str, Any]]]:

@@ -16,7 +16,7 @@ HEAD = """\
 # the notes behind them, and no other comment. `review:` names values that no vendor publishes for machines: they are
 # estimated. Delete the note of a row once you have checked it.
 """
-NOTED = re.compile(r"  (\S+): \{.*\}  (# review: .*)")
+NOTE = re.compile(r"  (\S+): \{.*\}  (# review: .*)")
 
 
 def merge_rows(own: Mapping[str, Any], rows: list[CatalogRow]) -> dict[str, dict[Any, Any]]:
@@ -48,7 +48,7 @@ def read_notes(text: str) -> dict[tuple[str, str], str]:
     for line in text.splitlines():
         if re.fullmatch(r"\w+:", line):
             section = line[:-1]
-        match = NOTED.fullmatch(line)
+        match = NOTE.fullmatch(line)
         if match:
             found[section, match[1]] = match[2]
     return found

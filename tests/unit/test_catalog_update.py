@@ -38,7 +38,7 @@ SUMMED = "a" * 64
 
 
 class Vendors:
-    """A folder that mirrors what the vendors publish, files as HOST/PATH."""
+    """A directory that mirrors what the vendors publish, files as HOST/PATH."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -260,7 +260,7 @@ def codes(decided: compose.Plan, *of: str) -> list[str]:
     return [one.code for one in decided.warnings if one.code in of]
 
 
-@pytest.mark.parametrize("form", ["folder", "server"])
+@pytest.mark.parametrize("form", ["directory", "server"])
 def test_with_the_written_file_no_plan_says_not_in_catalog(
     vendors: Vendors, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
@@ -270,7 +270,7 @@ def test_with_the_written_file_no_plan_says_not_in_catalog(
         decided = decide(given, distro, device)
         assert codes(decided, "not_in_catalog") and not decided.refusals, (distro, given)
     assert codes(decide({}, device=CARD), "gpu_unknown", "gpu_unverified")
-    if form == "folder":
+    if form == "directory":
         assert (
             cli.main(["update", "--tree", str(vendors.root), "--overlay", str(own), "--check", "ubuntu2404", "el9"])
             == 1
@@ -308,9 +308,7 @@ def test_a_second_update_finds_nothing_and_keeps_rows_and_notes(
     assert line.endswith("# review: eol") and len(after["branches"]) == 3
 
 
-def test_a_diff_writes_nothing_and_fails_a_job_where_it_is_told_to(
-    vendors: Vendors, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_diff_writes_nothing_and_fails_a_job_with_check(vendors: Vendors, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(vendors.root.rglob("*"))
     assert cli.main(["diff", "--tree", str(vendors.root), "el9"]) == 0
     assert cli.main(["diff", "--tree", str(vendors.root), "--check", "el9"]) == 1

@@ -10,7 +10,7 @@ FILES = [
     *sorted((ROOT / "plugins/plugin_utils/gpu_ready/plan").rglob("*.py")),
     ROOT / "module_utils/gpu_ready/containers/containerd/config.py",
 ]
-WORDS = ("Refusal", "Notice", "ConfigError")
+WORDS = ("Refusal", "Notice", "ConfigError", "refuse", "notify")
 
 
 def literals(node: ast.expr) -> list[str]:
@@ -29,8 +29,8 @@ def all_messages() -> list[tuple[str, str, str]]:
     found = []
     for file in FILES:
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORDS and len(node.args) == 3:
-                for part, argument in zip(("message", "remedy"), node.args[1:], strict=True):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORDS and len(node.args) >= 3:
+                for part, argument in zip(("message", "remedy"), node.args[1:3], strict=True):
                     found += [(f"{file.name}:{node.lineno}", part, text) for text in literals(argument)]
     return found
 

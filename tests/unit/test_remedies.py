@@ -8,11 +8,13 @@ import pytest
 
 from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
-from plugins.plugin_utils.gpu_ready.plan.model import Choices, Decision, DriverChoice, Refusal, VariableChange
+from plugins.plugin_utils.gpu_ready.plan.model import Choices, Decision, DriverChoice, Notice, Refusal, VariableChange
 from plugins.plugin_utils.gpu_ready.settings import variables
-from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, having
+from tests.unit import past_hosts
+from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, carried_out, having
 
 OF_REQUEST = {
     "branch_above_ceiling", "branch_above_kernel", "branch_below_minimum", "branch_impossible", "branch_not_carried",
@@ -64,7 +66,7 @@ def plan(facts: Facts, given: dict[str, Any]) -> Decision[DriverChoice]:
     return driver.plan_driver(facts, reading.settings, Choices())
 
 
-def followed(refusal: Refusal, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def followed(refusal: Refusal | Notice, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the variables after the remedy, once for each combination of the values that it names."""
     change = refusal.change or VariableChange({})
     for values in itertools.product(*change.values.values()):
@@ -166,6 +168,91 @@ def test_remedies_that_are_variables_end_in_a_plan_or_where_no_variable_helps(
             raise AssertionError(f"{first}: {path}")
 
 
+# ---- notices ---------------------------------------------------------------------------------------------------------
+
+TRAINING = {"engine": "docker", "id": "a", "name": "train", "gpu": "GPU"}
+WEB = {"engine": "docker", "id": "b", "name": "web"}
+
+
+def ready(distro: str = "debian12", **more: str) -> Facts:
+    """A host that site.yml has set up; ``more``: versions of further packages."""
+    facts = bare(T4, distro=distro)
+    facts = carried_out(facts, warnings_of(facts, {}))
+    return having(facts, packages={"installed": {**facts.packages.installed, **more}})
+
+
+def warnings_of(facts: Facts, given: dict[str, Any]) -> compose.Plan:
+    reading = variables.parse_settings(given)
+    assert not reading.refusals, (given, reading.refusals)
+    return compose.plan(facts, reading.settings)
+
+
+NEWEST = catalog.toolkits()[-1].version
+NOTICED: list[tuple[str, Facts, dict[str, Any]]] = [
+    ("treat_as_ignored", bare(T4, distro="ubuntu2404"), {"gpu_ready_treat_as": "el9"}),
+    ("cuda_none_fits", bare(P40, distro="debian13"), {"nvidia_driver_branch": "580"}),
+    ("metrics_not_read", bare(T4, distro="el9"), {"gpu_monitoring": ["textfile"]}),
+    (
+        "metrics_not_read", bare(T4, distro="el9"),
+        {"gpu_monitoring": ["textfile"], "gpu_monitoring_node_exporter": "install", "gpu_monitoring_directory": "/b"},
+    ),
+    ("docker_from_elsewhere", ready(), {"docker_engine_source": "docker_ce"}),
+    ("docker_restart_later", having(ready(), runtime={"toolkit": False, "hook_known": False}, work={"containers": [WEB]}), {}),
+    ("legacy_nvidia_docker", ready(**{"nvidia-docker2": "2.13.0-1"}), {}),
+    ("known_vulnerabilities", ready(**{"nvidia-container-toolkit": "1.17.4-1"}), {}),
+    (
+        "persistence_off",
+        having(ready("ubuntu2404"), driver={"persistence": {"off": True}}, work={"containers": [TRAINING]}), {},
+    ),
+    ("not_activated", having(ready(), driver={"loaded": None}), {"gpu_ready_activation": "none"}),
+    ("cudnn_foreign", having(ready(), cudnn={NEWEST: {"version": "8.9.7"}}), {}),
+]  # fmt: skip
+"""A notice whose remedy is variables, a host that has it, and variables."""
+RUN = having(ready("ubuntu2404"), packages={"installed": {
+    **{name: version for name, version in ready("ubuntu2404").packages.installed.items() if not name.startswith("linux-headers-")},
+    "linux-image-generic": "6.8.0-88.88",
+}})  # fmt: skip
+
+
+def noticed() -> list[tuple[Facts, dict[str, Any]]]:
+    past = [complete.collect_facts(past_hosts.recorded(one)) for one in past_hosts.PASTS.values()]
+    given: list[dict[str, Any]] = [
+        {},
+        {"docker_engine_source": "docker_ce"},
+        {"nvidia_container_runtime_mode": "toolkit"},
+    ]
+    return [(facts, given) for _, facts, given in NOTICED] + [(facts, one) for facts in past for one in given]
+
+
+def test_each_of_these_notices_has_its_remedy_as_variables() -> None:
+    for code, facts, given in NOTICED:
+        assert [one for one in warnings_of(facts, given).warnings if one.code == code and one.change], (code, given)
+
+
+def test_with_the_variables_of_a_notice_there_is_no_such_notice() -> None:
+    """Nor a refusal that further variables would lead away from."""
+    seen = set()
+    for facts, given in noticed():
+        before = warnings_of(facts, given)
+        for notice in before.warnings:
+            assert notice.run in notice.remedy
+            if notice.change is None:
+                continue
+            seen.add(notice.code)
+            assert notice.remedy.startswith(notice.change.text)
+            for changed in followed(notice, given):
+                after = warnings_of(facts, changed)
+                assert notice.message not in [one.message for one in after.warnings], (notice, given)
+                new = [one for one in after.refusals if one.code not in [old.code for old in before.refusals]]
+                assert not [one for one in new if one.change], (notice, given, new)
+    assert len(seen) > 3, seen
+
+
+def test_a_remedy_that_is_a_command_has_it_as_such() -> None:
+    (notice,) = [one for one in warnings_of(RUN, {}).warnings if one.code == "next_kernel_uncovered"]
+    assert notice.run == "apt-get install linux-headers-generic" and notice.run in notice.remedy
+
+
 def test_the_text_of_a_remedy_says_its_change() -> None:
     change = VariableChange(
         {"nvidia_driver_branch": ["580", "595"], "cuda_toolkit_versions": [["12.9"]]}, ["nvidia_driver_version"]
@@ -174,3 +261,6 @@ def test_the_text_of_a_remedy_says_its_change() -> None:
         'set nvidia_driver_branch to 580 or 595 and cuda_toolkit_versions to ["12.9"], and leave nvidia_driver_version out'
     )
     assert VariableChange({"nvidia_driver_replace_foreign": [True]}).text == "set nvidia_driver_replace_foreign to true"
+    assert (
+        VariableChange({}, ["gpu_ready_treat_as"], "for this host").text == "leave gpu_ready_treat_as out for this host"
+    )

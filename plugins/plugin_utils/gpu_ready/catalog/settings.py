@@ -68,7 +68,7 @@ class Settings(NamedTuple):
     nvidia_driver_version: str
 
 
-POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_catalog_overlay', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_catalog_overlay', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_profile', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r'''{
 "cuda_toolkit_default":["","str",[],"\\d+\\.\\d+|auto","a version such as 12.9, or empty","text","12.4"],

@@ -130,7 +130,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     if planned:
         refusals += contradictions
     else:
-        warnings += [Notice(one.code, one.message, one.remedy) for one in contradictions]
+        warnings += [Notice(*one) for one in contradictions]
     steps = [] if refusals else (repair_steps(facts) if planned or not part else []) + planned
     digest = state_digest(settings, choices)
     if not refusals:

@@ -223,8 +223,9 @@ class VariableChange(NamedTuple):
     def text(self) -> str:
         """Return it in words: set A to 1, 2 or 3 and B to 4, and leave C out."""
         parts = ["%s to %s" % (name, alternatives_text(values)) for name, values in self.values.items()]
-        left_out = ", and leave %s out" % " and ".join(self.without) if self.without else ""
-        return "set %s%s%s" % (" and ".join(parts), left_out, self.effect and " " + self.effect)
+        texts = ["set " + " and ".join(parts)] if parts else []
+        texts += ["leave %s out" % " and ".join(self.without)] if self.without else []
+        return ", and ".join(texts) + (self.effect and " " + self.effect)
 
 
 def alternatives_text(values: Sequence[object]) -> str:
@@ -249,17 +250,32 @@ class Refusal(NamedTuple):
 
 def refuse(code: str, message: str, remedy: VariableChange | str, *others: str, run: str = "") -> Refusal:
     """Return a refusal whose remedy is a change of variables, a command, or words; ``others``: what else would do."""
+    return Refusal(code, message, *remedy_form(remedy, others), run)
+
+
+def remedy_form(remedy: VariableChange | str, others: Sequence[str]) -> tuple[str, VariableChange | None]:
+    """Return the text of a remedy, and the variables that it sets."""
     change = remedy if isinstance(remedy, VariableChange) else None
-    first = remedy.text if isinstance(remedy, VariableChange) else remedy
-    return Refusal(code, message, ", or ".join([first, *others]), change, run)
+    return ", or ".join([change.text if change else str(remedy), *others]), change
 
 
 class Notice(NamedTuple):
-    """What the operator should know although it stops nothing."""
+    """What the operator should know although it stops nothing.
+
+    ``change``: the remedy as variables: with them there is no such notice. ``run``: as a command on the host, which
+    ``remedy`` contains.
+    """
 
     code: Word
     message: str
     remedy: str
+    change: VariableChange | None = None
+    run: str = ""
+
+
+def notify(code: str, message: str, remedy: VariableChange | str, *others: str, run: str = "") -> Notice:
+    """Return a notice whose remedy is a change of variables, a command, or words; ``others``: what else would do."""
+    return Notice(code, message, *remedy_form(remedy, others), run)
 
 
 def not_held_reason(names: Sequence[str], together: str) -> str:

@@ -6,7 +6,7 @@ from ..catalog import data as catalog_data
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from . import node_exporter
-from .model import Decision, FileDiff, Notice, Step
+from .model import Decision, FileDiff, Notice, Step, VariableChange, notify
 
 TEXTFILE = "textfile"
 
@@ -45,22 +45,23 @@ def unread(known: MonitoringFacts, settings: Settings) -> list[Notice]:
         if directory in ("", files.NODE_EXPORTER_DIRECTORY):
             return []
         return [
-            Notice(
+            notify(
                 "metrics_not_read",
                 "gpu_monitoring_directory is %s, but the node_exporter that gpu-ready installs reads %s"
                 % (directory, files.NODE_EXPORTER_DIRECTORY),
-                "remove gpu_monitoring_directory, or add --collector.textfile.directory=%s to ARGS in /etc/default/%s"
-                % (directory, files.NODE_EXPORTER),
+                VariableChange({}, ["gpu_monitoring_directory"]),
+                "add --collector.textfile.directory=%s to ARGS in /etc/default/%s" % (directory, files.NODE_EXPORTER),
             )
         ]
     if directory or known.exporter:
         return []
     return [
-        Notice(
+        notify(
             "metrics_not_read",
             "no node_exporter with a textfile directory is known on this host, so nothing reads the metrics in %s"
             % files.NODE_EXPORTER_DIRECTORY,
-            "set gpu_monitoring_node_exporter: install, or install node_exporter and start it with "
-            "--collector.textfile.directory, or set gpu_monitoring_directory to the directory that it reads",
+            VariableChange({"gpu_monitoring_node_exporter": ["install"]}),
+            "install node_exporter and start it with --collector.textfile.directory",
+            "set gpu_monitoring_directory to the directory that it reads",
         )
     ]

@@ -9,7 +9,7 @@ from ..catalog import model as catalog
 from ..catalog.driver_sources import RUNFILE
 from .containers.daemon_json_keys import TOOLKIT as TOOLKIT_MODE
 from .containers.runtime_cleanup import TOOLKIT_PACKAGES
-from .model import Choices, Notice, Step
+from .model import Choices, Notice, Step, VariableChange
 
 DRIVER, TOOLKIT = "driver", "container_toolkit"
 NAMES = {DRIVER: "driver", TOOLKIT: "NVIDIA container toolkit"}
@@ -43,13 +43,21 @@ class Vulnerable(NamedTuple):
         )  # fmt: skip
 
     @property
+    def change(self) -> VariableChange | None:
+        """The remedy as variables, where it is that."""
+        if self.component != TOOLKIT or not self.offered:
+            return None
+        effect = "or a newer one, and run site.yml"
+        return VariableChange({"nvidia_container_toolkit_version": [self.fixed]}, effect=effect)
+
+    @property
     def remedy(self) -> str:
-        if self.component == TOOLKIT and not self.offered:
+        if self.change:
+            return self.change.text
+        if self.component == TOOLKIT:
             return "upgrade %s to %s or a newer version with the host's package manager" % (
                 TOOLKIT_PACKAGES[0], self.fixed,
             )  # fmt: skip
-        if self.component == TOOLKIT:
-            return "set nvidia_container_toolkit_version to %s or a newer one, and run site.yml" % self.fixed
         if self.fixed and not self.offered:
             return "run playbooks/upgrade_drivers.yml when the archive has %s, or set nvidia_driver_source to %s" % (
                 self.fixed, " or ".join(EVERY_VERSION),
@@ -132,4 +140,4 @@ def warnings(facts: Facts, choices: Choices, steps: Sequence[Step]) -> list[Noti
     """Warn of what a host still has when its plan is done."""
     source = choices.driver.source if choices.driver is not None else facts.driver.origin
     found = vulnerable_of(planned(facts, choices, steps), source, choices)
-    return [Notice("known_vulnerabilities", "the " + one.text, one.remedy) for one in found]
+    return [Notice("known_vulnerabilities", "the " + one.text, one.remedy, one.change) for one in found]

@@ -11,7 +11,7 @@ from .....module_utils.gpu_ready.packaging.version_match import version_matches
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from .. import repository
-from ..model import Notice, PackageTarget, Refusal, RepositoryParams, Step, VariableChange, refuse
+from ..model import Notice, PackageTarget, Refusal, RepositoryParams, Step, VariableChange, notify, refuse
 from .model import DockerInstallParams
 
 SERVICE = "docker"
@@ -304,12 +304,14 @@ def install_reason(facts: Facts, target: DockerTarget, missing: list[str]) -> st
 
 def other_source_notice(facts: Facts, settings: Settings, target: DockerTarget) -> Notice:
     users = containerd_users(facts, [name for name in target.source.package_names if name in facts.packages.installed])
-    return Notice(
+    effect = "to replace it; images and volumes stay%s" % (
+        ", and the containerd that runs %s is removed" % users if users else ""
+    )
+    return notify(
         "docker_from_elsewhere",
         "%s is installed and is kept, although docker_engine_source is %s"
         % (target.engine[0], settings.docker_engine_source),
-        "set docker_engine_replace_conflicting: true to replace it; images and volumes stay%s"
-        % (", and the containerd that runs %s is removed" % users if users else ""),
+        VariableChange({"docker_engine_replace_conflicting": [True]}, effect=effect),
     )
 
 

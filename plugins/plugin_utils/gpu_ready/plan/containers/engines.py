@@ -6,7 +6,7 @@ from .....module_utils.gpu_ready.containers.containerd import config
 from .....module_utils.gpu_ready.facts.model import Facts
 from .....module_utils.gpu_ready.verify.expectation import EnginesChoice
 from ...catalog.settings import Settings
-from ..model import Choices, Decision, Notice, Refusal, Step
+from ..model import Choices, Decision, Notice, Refusal, Step, VariableChange, notify
 from . import cdi_spec, containerd, crio, docker, docker_packages, kubernetes, podman, runtime
 from .daemon_json_keys import TOOLKIT
 from .model import SupportFile
@@ -29,12 +29,14 @@ def default_warnings(settings: Settings) -> list[Notice]:
     if not default or not found:
         return []
     return [
-        Notice(
+        notify(
             "default_runtime_exposes_gpus",
             "nvidia is the default runtime of %s, with which any pod sees all GPUs by NVIDIA_VISIBLE_DEVICES=all"
             % found[0],
-            "set nvidia_container_runtime_mode to cdi, or leave nvidia_container_runtime_default off and give pods the "
-            "RuntimeClass nvidia (docs/runtime.md)",
+            VariableChange(
+                {"nvidia_container_runtime_default": [False]}, effect="and give pods the RuntimeClass nvidia"
+            ),
+            "set nvidia_container_runtime_mode to cdi (docs/runtime.md)",
         )
     ]
 

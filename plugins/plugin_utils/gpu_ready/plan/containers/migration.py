@@ -4,7 +4,7 @@ from .....module_utils.gpu_ready.base.disruptions import DOCKER_RESTART, NONE
 from .....module_utils.gpu_ready.containers import names as engines
 from .....module_utils.gpu_ready.facts.model import Facts, LegacyFacts
 from ...catalog.settings import Settings
-from ..model import Decision, Notice, Refusal, Step
+from ..model import Decision, Notice, Refusal, Step, VariableChange, notify
 from .model import MigrationParams
 from .runtime_cleanup import TOOLKIT_PACKAGES
 
@@ -57,10 +57,10 @@ def abandoned(names: str) -> Refusal:
 
 
 def kept(names: str) -> Notice:
-    return Notice(
+    return notify(
         "legacy_nvidia_docker",
         "%s is installed, which NVIDIA has abandoned. It stays" % names,
-        "have it replaced with nvidia_container_runtime_migrate: true",
+        VariableChange({"nvidia_container_runtime_migrate": [True]}, effect="to have it replaced"),
     )
 
 

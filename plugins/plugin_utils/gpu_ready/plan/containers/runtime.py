@@ -24,6 +24,7 @@ from ..model import (
     RepositoryParams,
     Step,
     VariableChange,
+    notify,
     refuse,
 )
 from . import (
@@ -83,7 +84,7 @@ def plan_runtime(facts: Facts, settings: Settings, choices: Choices) -> Decision
     step, more = configure(facts, settings, access, reasons, bool(migrated.steps))
     refusals = refusals + cleaned.refusals + more
     steps = migrated.steps + cleaned.steps + steps + ([step] if step else [])
-    warnings = migrated.warnings + ([restart_later()] if waits else [])
+    warnings = migrated.warnings + ([restart_later(settings)] if waits else [])
     warnings += outdated_specs(facts, settings, choices) if access == TOOLKIT else []
     return Decision(choice, steps, refusals, [] if refusals else warnings)
 
@@ -99,12 +100,17 @@ def restart_waits(facts: Facts, settings: Settings) -> bool:
     return hook_missing and not (running.is_empty or survive or DOCKER_RESTART in settings.gpu_ready_disrupt)
 
 
-def restart_later() -> Notice:
-    return Notice(
+GENERATE = "nvidia-ctk cdi generate --output=%s"
+
+
+def restart_later(settings: Settings) -> Notice:
+    permitted: list[object] = [[*settings.gpu_ready_disrupt, DOCKER_RESTART]]
+    return notify(
         "docker_restart_later",
         "docker is not restarted, because that would stop its containers: `docker run --gpus` works after its next "
         "restart, `docker run --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all` works now",
-        "restart docker when that suits, or permit it with gpu_ready_disrupt: [docker_restart]",
+        VariableChange({"gpu_ready_disrupt": permitted}, effect="to permit it"),
+        "restart docker when that suits",
     )
 
 
@@ -116,11 +122,13 @@ def outdated_specs(facts: Facts, settings: Settings, choices: Choices) -> list[N
     changing = cdi_spec.driver_changes(choices)
     kept = cdi.REFRESHED if facts.runtime.refresh else None
     return [
-        Notice(
+        notify(
             "cdi_spec_outdated",
             "%s is out of date%s, and docker %s uses it for `docker run --gpus`"
             % (spec.path, ": " + spec.stale if spec.stale else " with the driver of this plan", version or ""),
-            "when the driver is loaded, run 'nvidia-ctk cdi generate --output=%s', or remove the file" % spec.path,
+            "when the driver is loaded, run '%s'" % (GENERATE % spec.path),
+            "remove the file",
+            run=GENERATE % spec.path,
         )
         for spec in facts.runtime.specs
         if spec.path != kept and (changing or spec.stale)

@@ -21,6 +21,7 @@ from ..model import (
     Step,
     ToolkitChoice,
     VariableChange,
+    notify,
     refuse,
 )
 from . import requests, steps
@@ -412,11 +413,11 @@ def _alias_refusal(toolkit: ToolkitFacts, remedy: str) -> Refusal:
 
 def _none_fits(given: ToolkitInput) -> Notice:
     cards = " and ".join(sorted(gpus_by_compute(given.facts).values())) or "this host"
-    return Notice(
+    return notify(
         "cuda_none_fits",
         "no CUDA toolkit of the catalog fits %s%s on %s"
         % (cards, " with driver %s" % given.driver if given.driver else "", given.facts.base.distro),
-        "none is installed; set cuda_toolkit_source to none if that is intended",
+        NONE_FITS._replace(effect="if that is intended: none is installed"),
     )
 
 

@@ -7,7 +7,7 @@ from .....module_utils.gpu_ready.facts.model import CudnnFacts, Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.model import RemovePackagesParams
-from ..model import Choices, CudnnChoice, Decision, Notice, Refusal, Step, VariableChange, refuse
+from ..model import Choices, CudnnChoice, Decision, Notice, Refusal, Step, VariableChange, notify, refuse
 from ..repository import mirrored
 from . import cudnn_fit, cudnn_packages
 from .cudnn_fit import CudnnTarget, Finding
@@ -93,11 +93,11 @@ def _decide_archives(facts: Facts, settings: Settings, targets: list[CudnnTarget
         if not _is_foreign(found) or _is_installed(found, archive):
             archives.append(archive)
             continue
-        message, remedy = _foreign_message(target, found, archive)
+        message = _foreign_message(target, found, archive)
         if target.named and (own or cudnn_fit.requested_version(settings)):
-            refusals.append(Refusal("cudnn_foreign", message, remedy))
+            refusals.append(Refusal("cudnn_foreign", message, "%s, or %s" % (OWN_CUDNN, NO_CUDNN_SOURCE.text)))
         else:
-            warnings.append(Notice("cudnn_foreign", message, remedy))
+            warnings.append(notify("cudnn_foreign", message, NO_CUDNN_SOURCE, OWN_CUDNN))
     if refusals:
         return Decision(None, [], refusals, warnings)
     todo = [one for one in archives if not _is_installed(facts.cudnn.get(one.target.version, NO_CUDNN), one)]
@@ -164,11 +164,16 @@ def _is_foreign(found: CudnnFacts) -> bool:
     return bool(found.version) and not found.recorded
 
 
-def _foreign_message(target: CudnnTarget, found: CudnnFacts, archive: CudnnArchive) -> tuple[str, str]:
-    return (
-        "%s contains cuDNN %s, which gpu-ready did not install; requested is %s"
-        % (target.path, found.version, archive.version or "that of the archive"),
-        "remove its files (include/cudnn*.h, lib64/libcudnn*) and run again, or set cudnn_source to none",
+NO_CUDNN_SOURCE = VariableChange({"cudnn_source": ["none"]})
+OWN_CUDNN = "remove its files (include/cudnn*.h, lib64/libcudnn*) and run again"
+
+
+def _foreign_message(target: CudnnTarget, found: CudnnFacts, archive: CudnnArchive) -> str:
+    wanted = archive.version or "that of the archive"
+    return "%s contains cuDNN %s, which gpu-ready did not install; requested is %s" % (
+        target.path,
+        found.version,
+        wanted,
     )
 
 

@@ -8,7 +8,7 @@ from .....module_utils.gpu_ready.facts.model import Facts
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
 from ..driver.refusals import not_in_catalog
-from ..model import Choices, Notice, Refusal, VariableChange, refuse
+from ..model import Choices, Notice, Refusal, VariableChange, notify, refuse
 from . import choose as cuda
 
 Finding = Refusal | Notice
@@ -76,8 +76,8 @@ def pick_release(facts: Facts, requested: str, target: CudnnTarget) -> Pick:
         if newest is not None:
             return Pick(newest, [], newest != _newest_of_major(target.major))
         message = "no cuDNN of the catalog supports CUDA %s with the GPUs of this host" % target.version
-        remedy = "none is installed for it; set cudnn_source to none if that is intended"
-        return Pick(None, [Notice("cudnn_none_fits", message, remedy)] if target.named else [])
+        remedy = VariableChange({"cudnn_source": ["none"]}, effect="if that is intended: none is installed for it")
+        return Pick(None, [notify("cudnn_none_fits", message, remedy)] if target.named else [])
     if len(requested.split(".")) not in (3, 4):
         message = "cudnn_version %s is no version of cuDNN" % requested
         also = "write three or four numbers"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from .....module_utils.gpu_ready.base.disruptions import DRIVER_RELOAD, NONE, REBOOT
 from .....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from ...catalog.settings import Settings
-from ..model import ActivationChoice, Choices, Decision, DriverChoice, Notice, Step
+from ..model import ActivationChoice, Choices, Decision, DriverChoice, Notice, Step, VariableChange, notify
 from . import parameters, services
 from .model import ActivateParams, ServiceParams
 from .steps import matches_choice
@@ -111,8 +111,9 @@ def blocking_processes(facts: Facts, in_pods: bool = False) -> list[str]:
 
 
 def left_to_operator(reason: str) -> Notice:
-    return Notice(
+    return notify(
         "not_activated",
         "%s, and gpu_ready_activation is none" % reason,
-        "reboot the host, or set gpu_ready_activation to auto, then run this again to verify it",
+        VariableChange({"gpu_ready_activation": ["auto"]}),
+        "reboot the host and run this again to verify it",
     )

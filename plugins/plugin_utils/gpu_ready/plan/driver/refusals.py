@@ -8,7 +8,7 @@ from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...completion import os_family
 from .. import repository
-from ..model import DriverChoice, Notice, Refusal, VariableChange, refuse
+from ..model import DriverChoice, Notice, Refusal, VariableChange, notify, refuse
 from .candidates import (
     OF_KERNEL,
     DriverRequest,
@@ -73,7 +73,7 @@ def treat_as_warnings(facts: Facts, treat_as: str) -> list[Notice]:
     name = facts.base.os.pretty or facts.base.os.id or "this system"
     if known:
         message = "gpu_ready_treat_as %s is ignored: %s is known as %s" % (treat_as, name, known)
-        return [Notice("treat_as_ignored", message, "leave the variable out for this host")]
+        return [notify("treat_as_ignored", message, VariableChange({}, ["gpu_ready_treat_as"], "for this host"))]
     return [
         Notice(
             "treated_as",
@@ -176,7 +176,8 @@ def not_in_catalog(what: str, consequence: str) -> Notice:
     return Notice(
         "not_in_catalog",
         "the catalog of %s does not have %s: %s" % (catalog.DATE, what, consequence),
-        "nothing is to be done where it installs; a row of it in gpu_ready_catalog_overlay ends this notice",
+        "nothing is to be done where it installs; a row of it in gpu_ready_catalog_overlay ends this notice "
+        "(`gpu-catalog update` writes it)",
     )
 
 
@@ -246,11 +247,12 @@ def adoption_warnings(facts: Facts, driver: DriverChoice, hold: bool) -> list[No
         if state.on_disk.version in [row.version for row in state.dkms]:
             return []
         return [
-            Notice(
+            notify(
                 "module_for_one_kernel",
                 "the .run installer built the module of driver %s for kernel %s only, without DKMS: another kernel has "
                 "no GPU" % (state.on_disk.version, facts.base.kernel.running),
-                "keep this kernel, or set nvidia_driver_replace_foreign to true to have a driver with DKMS installed",
+                VariableChange({"nvidia_driver_replace_foreign": [True]}, effect="to get a driver with DKMS"),
+                "keep this kernel",
             )
         ]
     if is_held_by_us(facts, driver) or not hold or state.held:
@@ -340,13 +342,15 @@ def kernel_update_warnings(facts: Facts, driver: DriverChoice, series: list[str]
         return []
     installed = facts.packages.installed
     missing = ["linux-headers-" + name for name in series if "linux-headers-" + name not in installed]
+    install = "apt-get install %s" % " ".join(missing)
     if driver.kind == DKMS and missing and driver.satisfied:
         return [
-            Notice(
+            notify(
                 "next_kernel_uncovered",
                 "%s is not installed: a kernel that an update installs gets no headers, so DKMS builds no NVIDIA "
                 "module for it, and after its reboot there would be no GPU" % " and ".join(missing),
-                "install %s with apt-get" % " and ".join(missing),
+                "run '%s' on the host" % install,
+                run=install,
             )
         ]
     names = list(facts.driver.packages) if driver.satisfied else driver.packages

@@ -25,7 +25,9 @@ from ..model import (
     Refusal,
     ServicesChoice,
     Step,
+    VariableChange,
     not_held_reason,
+    notify,
 )
 from .model import ServiceParams, UmadParams
 from .offers import is_offered
@@ -201,10 +203,11 @@ def must_wait(facts: Facts, driver: DriverChoice, name: str) -> bool:
 
 
 def persistence_left_off() -> Notice:
-    return Notice(
+    return notify(
         "persistence_off",
         "no daemon keeps persistence mode on, and none is started while containers with GPUs run: they could lose them",
-        "run this again when they have ended, or set nvidia_driver_persistence to false",
+        VariableChange({"nvidia_driver_persistence": [False]}),
+        "run this again when they have ended",
     )
 
 

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.lab
 
 CASES = [case for case in matrix.cases() if case.host in hosts_of("matrix")]
 OTHERS = [case for case in CASES if case.other]
+UPGRADED = [case for case in CASES if case.newer != case.older]
+"""Where a repository has another version to go to and back from."""
 OTHER_SOURCE = {"nvidia_driver_source": "{{ matrix_other }}", "nvidia_driver_version": "{{ matrix_other_version }}"}
 
 
@@ -179,7 +181,7 @@ def test_second_run_changes_nothing_and_uses_no_network(second: Any, case: Case)
 
 
 @pytest.mark.long
-@each(CASES)
+@each(UPGRADED)
 def test_upgrade(upgraded: Any, case: Case) -> None:
     run, state = upgraded
     clean(run, case.host)
@@ -188,7 +190,7 @@ def test_upgrade(upgraded: Any, case: Case) -> None:
 
 
 @pytest.mark.long
-@each(CASES)
+@each(UPGRADED)
 def test_downgrade(downgraded: Any, case: Case) -> None:
     run, state = downgraded
     clean(run, case.host)

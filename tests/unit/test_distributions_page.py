@@ -58,6 +58,21 @@ def test_the_row_of_a_distribution(distribution: str) -> None:
     assert f"| {' | '.join([*columns, *(cell(distribution, source) for source in SOURCES)])} |\n" in PAGE
 
 
+@pytest.mark.parametrize("case", matrix.cases(), ids=lambda case: case.host)
+def test_what_the_tests_install_is_planned_and_the_default_source_is_tested_with_its_default_branch(
+    case: matrix.Case,
+) -> None:
+    """Otherwise "tested" would be said of another branch than hosts get."""
+    for version in (case.older, case.newer):
+        settings, _ = driver_settings(case.distribution, case.source)
+        found = plan(hosts.bare(hosts.T4, distro=case.distribution), settings._replace(nvidia_driver_version=version))
+        assert not found.refusals, (version, found.summary)
+    chosen = plan(
+        hosts.bare(hosts.T4, distro=case.distribution), driver_settings(case.distribution, "auto")[0]
+    ).choices.driver
+    assert chosen and (chosen.source != case.source or case.older.startswith(f"{chosen.branch}."))
+
+
 def test_tests_and_page_have_the_distributions_of_the_catalog() -> None:
     assert {distribution for distribution, _ in TESTED} <= set(catalog.distros())
     assert PAGE.count("\n| ") == len(catalog.distros()) + 1

@@ -213,7 +213,7 @@ def test_a_kernel_update_that_would_cost_the_gpu_is_a_warning() -> None:
     built = with_packages(installed(UBUNTU, T4, "distro", NEW, "open"), **KERNEL_UPDATES)
     (warning,) = [one for one in decide(built).warnings if "next" in one.code]
     assert warning.message.startswith("linux-headers-generic is not installed")
-    assert warning.remedy == "install linux-headers-generic with apt-get"
+    assert warning.remedy == "run 'apt-get install linux-headers-generic' on the host"
 
 
 @pytest.mark.parametrize(

@@ -115,12 +115,20 @@ class Vendors:
 
     def note_package(self, name: str, version: str, transitional: bool) -> None:
         cudnn = re.fullmatch(r"libcudnn\d+-cuda-(\d+)", name)
+        compat = re.fullmatch(r"cuda-compat-(\d+)-(\d+)", name)
         if DRIVER_PACKAGES.fullmatch(name) and published.DRIVER.fullmatch(version) and not transitional:
             self.releases.setdefault(versions.branch(version), {}).setdefault(version, "")
         elif re.fullmatch(r"cuda-toolkit-\d+-\d+", name) and re.fullmatch(r"\d+\.\d+\.\d+", version):
             self.toolkits.add(version)
+        elif compat and published.DRIVER.fullmatch(version):
+            # libcuda of a driver for older ones, in its version: one package for each version of CUDA.
+            self.note_cuda(versions.branch(version), f"{compat[1]}.{compat[2]}")
         elif cudnn and re.fullmatch(r"\d+(\.\d+){3}", version):
             self.cudnns.setdefault(version, {}).setdefault(cudnn[1], "")
+
+    def note_cuda(self, number: int, cuda: str) -> None:
+        if cuda:
+            self.cuda[number] = max(cuda, self.cuda.get(number, cuda), key=versions.key)
 
     def read_drivers(self) -> None:
         """Read the manifests of releases after those of the catalog, and the list of GPUs of each such branch."""
@@ -134,7 +142,7 @@ class Vendors:
             if manifest:
                 number = versions.branch(label)
                 self.releases[number][label] = self.releases[number][label] or manifest.day
-                self.cuda[number] = published.driver_cuda(manifest) or self.cuda.get(number, "")
+                self.note_cuda(number, published.driver_cuda(manifest))
                 last[number] = manifest
         for number, manifest in sorted(last.items()):
             for device, gpu in (self.attempt(published.read_supported_gpus, tree, manifest) or {}).items():
@@ -256,7 +264,8 @@ def first_driver(vendors: Vendors, toolkit: str) -> str:
         if cuda.split(".")[0] == major
         for version in vendors.releases.get(number, ())
     ]
-    return min(found, key=versions.key, default=catalog.branches()[-1].newest)
+    newest = vendors.releases.get(max(vendors.releases, default=0), ())
+    return min(found or newest, key=versions.key, default=catalog.branches()[-1].newest)
 
 
 def cudnn_rows(vendors: Vendors) -> Iterator[CatalogRow]:

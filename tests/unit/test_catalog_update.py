@@ -5,6 +5,8 @@ import io
 import json
 import lzma
 import tarfile
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from gpu_ready_lab import packages, rpms
 
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources, overlay
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.catalog.files import CATALOG
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.settings import variables
 from plugins.plugin_utils.gpu_ready.vendors import check, cli, indexes, news, overlay_file, published
@@ -460,6 +463,36 @@ def test_a_listing_has_names_only(tmp_path: Path) -> None:
 def test_only_http_is_read() -> None:
     with pytest.raises(IndexUnread, match="neither http nor https"):
         Tree("ftp://127.0.0.1").read("https://etc/passwd")
+
+
+def test_no_redirection_leaves_tls() -> None:
+    request = urllib.request.Request("https://developer.download.nvidia.com/x")
+    with pytest.raises(urllib.error.URLError, match="redirects from https to http://elsewhere"):
+        indexes.NoDowngrade().redirect_request(request, None, 302, "", {}, "http://elsewhere/x")
+    followed = indexes.NoDowngrade().redirect_request(request, None, 302, "", {}, "https://elsewhere/x")
+    assert followed.full_url == "https://elsewhere/x"
+
+
+def test_a_file_that_does_not_end_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "WHOLE", -1.0)
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host/x").write_bytes(b"x")
+    with pytest.raises(IndexUnread, match="not complete after"):
+        Tree(str(tmp_path)).read("https://host/x")
+
+
+def test_a_repository_without_a_signature_is_read_and_named(
+    vendors: Vendors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its key is there and pinned, and signs nothing."""
+    key = next((CATALOG / "keys").glob("*.asc"))
+    entry = catalog.repository("cuda-ubuntu2404")
+    vendors.apt(entry["url"], package_names("ubuntu2404", "cuda_repo", [LTS]))
+    vendors.lay(entry["key_url"], key.read_bytes())
+    assert cli.main(["diff", "--tree", str(vendors.root), "--mirror-key", key.stem, "ubuntu2404"]) == 0
+    assert "note    cuda-ubuntu2404: not verified by a signature: it has no signature" in capsys.readouterr().out
+    assert cli.main(["diff", "--tree", str(vendors.root), "ubuntu2404"]) == 2
+    assert f"is not the pinned key: it holds the key {key.stem}" in capsys.readouterr().out
 
 
 # ---- real repositories, signed -----------------------------------------------------------------------------------------

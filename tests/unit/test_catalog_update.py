@@ -189,6 +189,15 @@ def test_a_branch_that_the_catalog_left_out_and_a_release_for_another_machine_ar
     assert published.parse_releases(json.dumps(data).encode(), "x")[NEXT] == published.PublishedBranch("", {})
 
 
+def test_what_has_ended_is_not_classified_again_and_a_transitional_package_is_no_release(vendors: Vendors) -> None:
+    ended = next(one for one in catalog.branches() if one.kind == "production" and catalog.has_ended(one.number, ""))
+    vendors.releases({ended.number: ("lts branch", [(ended.newest, "")])})
+    text = f"Package: libnvidia-compute\nVersion: {NEXT + 1}.1.1-1\nDescription: transitional package\nDepends: x\n"
+    vendors.lay(catalog.repository("cuda-ubuntu2404")["url"] + "Packages", text)
+    found = rows(vendors, "ubuntu2404")
+    assert ("branches", ended.number) not in found and ("branches", NEXT + 1) not in found
+
+
 def test_toolkits_of_a_known_major_have_its_driver_and_a_new_major_its_first_one(vendors: Vendors) -> None:
     found, last = rows(vendors), catalog.toolkits()[-1]
     assert found["toolkits", MINOR_TOOLKIT].values == {"min_driver": last.min_driver, "compute": list(last.compute)}
@@ -230,6 +239,9 @@ def test_a_card_has_its_architecture_from_pci_ids_and_its_branch_from_the_list(v
         "compute": None, "verified": f"supported-gpus.json of driver {LTS}",
     }  # fmt: skip
     assert [key for section, key in found if section == "gpus"] == [CARD]
+    card = {"devid": "0x" + CARD, "name": "NVIDIA RTX 9000", "features": ["kernelopen"]}
+    vendors.driver(f"{NEXT}.10.01", "2027-01-20", MINOR_TOOLKIT, [card])
+    assert rows(vendors)["gpus", CARD].values["first_branch"] == NEXT
 
 
 def test_a_chip_that_only_pci_ids_has_is_a_note(vendors: Vendors) -> None:

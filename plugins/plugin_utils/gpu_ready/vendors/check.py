@@ -119,10 +119,6 @@ def check_source(checker: Checker, distro: str, source: str) -> Iterator[Compare
     for toolkit in entry.get("toolkits") or []:
         name = "cuda-toolkit-" + str(toolkit).replace(".", "-")
         yield is_offered(index, where, name)
-    offered = {name for name in index.packages if re.fullmatch(r"cuda-toolkit-\d+-\d+", name)}
-    known = {"cuda-toolkit-" + str(one).replace(".", "-") for one in entry.get("toolkits") or []}
-    for name in sorted(offered - known) if entry.get("toolkits") else []:
-        yield Compared(CHANGED, where, name, "the catalog does not offer it")
 
 
 def check_branch(
@@ -178,38 +174,6 @@ def check_docker(checker: Checker, distro: str) -> Iterator[Compared]:
             state = RIGHT if expected in found else CHANGED
             newest = max(found, key=versions.key)
             yield Compared(state, where, f"version {expected}", "" if state == RIGHT else f"the index has {newest}")
-
-
-def check_newest(checker: Checker, distros: list[str]) -> Iterator[Compared]:
-    """Compare the newest release of each branch with all indexes that were read."""
-    found: dict[int, set[str]] = {}
-    for name in sorted({entry for key in distros for entry in cuda_repositories(key)}):
-        try:
-            index = checker.repository(name)
-        except IndexUnread:
-            continue  # reported where the distribution was compared
-        for package in (one for name in ("nvidia-driver-cuda", "libnvidia-compute", "libnvidia-compute-580")
-                        for one in matching(index, name)):  # fmt: skip
-            version = indexes.upstream(package.version)
-            found.setdefault(versions.branch(version), set()).add(version)
-    for branch in catalog.branches():
-        newer = [one for one in found.get(branch.number, ()) if versions.compare(one, branch.newest) > 0]
-        state = CHANGED if newer else RIGHT
-        if branch.number in found:
-            yield Compared(
-                state,
-                "branches",
-                f"newest of {branch.number}: {branch.newest}",
-                max(newer, key=versions.key, default=""),
-            )
-    for number in sorted(set(found) - {branch.number for branch in catalog.branches()}):
-        yield Compared(CHANGED, "branches", f"branch {number}", "the catalog does not know it")
-
-
-def cuda_repositories(distro: str) -> list[str]:
-    """Return NVIDIA's repositories of a distribution."""
-    sources = catalog.distro(distro)["driver_sources"]
-    return [sources["cuda_repo"]["repository"]] if "cuda_repo" in sources else []
 
 
 def check_files(checker: Checker) -> Iterator[Compared]:
@@ -293,7 +257,6 @@ def check_all(checker: Checker, distros: list[str], with_files: bool) -> Iterato
             if source != driver_sources.RUNFILE:
                 yield from check_source(checker, distro, source)
         yield from check_docker(checker, distro)
-    yield from check_newest(checker, distros)
     if with_files:
         yield from check_files(checker)
 

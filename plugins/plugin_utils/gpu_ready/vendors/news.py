@@ -176,7 +176,7 @@ def is_new_branch(number: int) -> bool:
 def find_news(vendors: Vendors, path: str, today: str) -> News:
     """Compare with the catalog and the rows of ``path`` ("": none). ``today``: the day, for what has ended.
 
-    What a distribution lacks is what its lists lack once the rows of branches and toolkits are there.
+    What its lists do not have once the rows of branches and toolkits are there is a row of a distribution.
     """
     rows = [*branch_rows(vendors, today), *toolkit_rows(vendors), *cudnn_rows(vendors), *gpu_rows(vendors)]
     remarks = list(notes(vendors))

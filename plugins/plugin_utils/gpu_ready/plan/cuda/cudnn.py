@@ -169,11 +169,11 @@ OWN_CUDNN = "remove its files (include/cudnn*.h, lib64/libcudnn*) and run again"
 
 
 def _foreign_message(target: CudnnTarget, found: CudnnFacts, archive: CudnnArchive) -> str:
-    wanted = archive.version or "that of the archive"
+    requested = archive.version or "that of the archive"
     return "%s contains cuDNN %s, which gpu-ready did not install; requested is %s" % (
         target.path,
         found.version,
-        wanted,
+        requested,
     )
 
 

@@ -429,6 +429,15 @@ def test_a_damaged_file_ends_with_2_and_the_rest_is_read(vendors: Vendors, capsy
     assert "unread  " + published.RELEASES in shown and f"new  toolkits {MINOR_TOOLKIT}" in shown
 
 
+def test_nothing_of_an_index_controls_the_terminal(vendors: Vendors, capsys: pytest.CaptureFixture[str]) -> None:
+    vendors.lay(published.RELEASES, '{"\\u001b[2J": []}')
+    card = {"devid": "0x" + CARD, "name": "RTX\x1b[31m\n" + "9" * 9000, "features": ["kernelopen"]}
+    vendors.driver(f"{LTS}.20.02", "2027-05-10", MAJOR_TOOLKIT, [card])
+    assert cli.main(["diff", "--tree", str(vendors.root), "el9"]) == 2
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown and "is no branch" in shown and max(map(len, shown.splitlines())) < 500
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -5,6 +5,7 @@ import datetime
 import sys
 from pathlib import Path
 
+from ....module_utils.gpu_ready.base.plain_text import plain_text
 from ..catalog import model as catalog
 from ..catalog import overlay
 from . import check, news, overlay_file, show
@@ -83,13 +84,13 @@ def run_check(given: argparse.Namespace) -> int:
     else:
         named, checker = list(given.distributions), check.Checker(Tree(given.tree), given.mirror_key)
         rows = list(check.check_all(checker, named or catalog.distros(), not named))
-    print(check.format_table(rows, given.all))
+    print(plain_text(check.format_table(rows, given.all)))
     return check.exit_status(rows)
 
 
 def run_diff(given: argparse.Namespace) -> int:
     found = find(given, given.overlay)
-    print(format_news(found))
+    print(plain_text(format_news(found)))
     return exit_status(found, given.check)
 
 
@@ -98,7 +99,7 @@ def run_update(given: argparse.Namespace) -> int:
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     own = overlay.read(given.overlay) if before else {}
     found = find(given, given.overlay if before else "")
-    print(format_news(found))
+    print(plain_text(format_news(found)))
     if found.rows:
         with overlay.extended("", overlay_file.merge_rows(own, found.rows)):
             pass  # what plans refuse is not written

@@ -378,7 +378,7 @@ def parse_supported_gpus(data: bytes, where: str) -> dict[str, SupportedGpu]:
         legacy = re.match(r"(\d+)\.", str(chip.get("legacybranch", "")))
         # From 590 on pre-Turing chips have kernelopen beside their legacy branch, which decides.
         is_open = "kernelopen" in (chip.get("features") or []) and legacy is None
-        name = str(chip.get("name", "")).removeprefix("NVIDIA ")
+        name = str(chip.get("name", "")).removeprefix("NVIDIA ")[:120]
         # Rows of single boards (subdevid) have names of their own; no id differs in anything else among them.
         if "subdevid" not in chip or device[2:].lower() not in found:
             found[device[2:].lower()] = SupportedGpu(int(legacy[1]) if legacy else None, is_open, name)

@@ -62,7 +62,7 @@ def test_the_row_of_a_distribution(distribution: str) -> None:
 def test_what_the_tests_install_is_planned_and_the_default_source_is_tested_with_its_default_branch(
     case: matrix.Case,
 ) -> None:
-    """Otherwise "tested" would be said of another branch than hosts get."""
+    """Otherwise "tested" would be about another branch than hosts get."""
     for version in (case.older, case.newer):
         settings, _ = driver_settings(case.distribution, case.source)
         found = plan(hosts.bare(hosts.T4, distro=case.distribution), settings._replace(nvidia_driver_version=version))

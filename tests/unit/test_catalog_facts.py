@@ -263,6 +263,20 @@ def test_a_branch_that_does_not_build_for_the_kernel_is_refused(
     assert not decide(host("6.8.0-88-generic"), **given).refusals
 
 
+@pytest.mark.parametrize(
+    ("kernel", "codes"),
+    [("3.10.0-1160.119.1.el7.x86_64", ["kernel_below_branch"]), ("5.4.278-1.el7.elrepo.x86_64", [])],
+)
+def test_a_branch_that_needs_a_newer_kernel_is_refused_by_the_kernel_not_by_the_release(
+    kernel: str, codes: list[str]
+) -> None:
+    state = {"running": kernel, "installed": [kernel], "next_boot": kernel, "headers": {kernel: True}}
+    host = having(bare(T4, distro="centos7"), base={"kernel": state})
+    file = "/srv/NVIDIA-Linux-x86_64-580.95.05.run"
+    decided = decide(host, nvidia_driver_runfile=file)
+    assert [one.code for one in decided.refusals] == codes
+
+
 def test_what_an_archive_patches_builds_for_the_kernels_of_its_release() -> None:
     data = catalog.distro("ubuntu2404")
     assert driver_sources.builds_for(data, "distro", driver_sources.DKMS, 470, "7.0.0-27-generic")

@@ -35,7 +35,6 @@ OPTIONAL = {
     "build_enable",
     "vault",
     "hold_tools",
-    "max_branch",
     "node_exporter",
 }
 SOURCE_KEYS = {
@@ -115,7 +114,7 @@ def test_the_headers_are_of_one_kernel(key: str) -> None:
     special = list(data.get("headers_by_kernel", {}).values())
     special += [names for one in special if isinstance(one, dict) for names in one.values()]
     for names in [data["headers"], *(one for one in special if not isinstance(one, dict))]:
-        assert names and all(name.format(kernel="K", release="K").endswith("K") for name in names)
+        assert names and all(name.format(kernel="K", release="K", series="1.2").endswith("K") for name in names)
     assert all(re.compile(pattern) for pattern in data.get("headers_by_kernel", {}))
 
 
@@ -139,7 +138,6 @@ def test_sources_are_complete(key: str) -> None:
         for kind in driver_sources.module_kinds(data, name):
             listed = driver_sources.branches(data, name, kind)
             assert listed and set(listed) <= known
-            assert data["max_branch"] is None or max(listed) <= data["max_branch"]
         assert {str(version) for version in entry.get("toolkits", [])} <= {one.version for one in catalog.toolkits()}
         assert "fabricmanager" in entry
         for branch in driver_sources.branches(data, name):

@@ -558,6 +558,14 @@ def test_dkms_installs_no_newer_kernel(distro: str) -> None:
         assert "kernel_headers.install" not in all_todo(decide(done))
 
 
+def test_packages_that_match_the_kernel_have_its_architecture() -> None:
+    version, running = "6.12.0-211.8.1.el10_2", "6.12.0-211.8.1.el10_2.x86_64_v2"
+    state = {"running": running, "installed": [running], "next_boot": running, "headers": {running: True}}
+    host = having(bare(T4, distro="el10", compiler="/usr/bin/gcc"), base={"kernel": state})
+    todo = all_todo(decide(with_packages(host, **{"kernel-core": version})))["kernel_headers.install"]
+    assert todo["optional"] == [f"kernel-devel-matched-{running}"]
+
+
 RHUI = [
     "codeready-builder-for-rhel-9-rhui-rpms",  # Amazon
     "codeready-builder-for-rhel-9-x86_64-rhui-rpms",  # Microsoft
@@ -638,11 +646,6 @@ def test_a_toolkits_repository_needs_a_pinned_key_too(monkeypatch: pytest.Monkey
     monkeypatch.setitem(catalog_data.REPOSITORIES["cuda-rhel9"], "fingerprint", None)
     decided = decide(bare(T4, distro="el9"), nvidia_driver_source="runfile", gpu_ready_mirror_keys={})
     assert codes(decided) == ["repository_key_unknown"]
-
-
-def test_a_kernels_ceiling_applies_to_every_source() -> None:
-    data = dict(catalog.distro("el9"), max_branch=550)
-    assert max(branch for branch, _ in driver_sources.branch_flavours(data, "cuda_repo", "dkms", "compute")) == 550
 
 
 def test_libraries_of_another_version_are_replaced() -> None:

@@ -64,8 +64,10 @@ def test_a_named_branch_or_version_is_planned_with_a_notice(distro: str, source:
 @pytest.mark.parametrize("distro", catalog.distros())
 def test_an_own_installer_is_planned_on_every_system(distro: str) -> None:
     decided = decide(bare(H100, distro=distro), nvidia_driver_runfile=FILE, cuda_toolkit_source="none")
-    if catalog.distro(distro)["max_branch"]:
-        assert codes(decided) == ["branch_above_kernel"]
+    if distro == "centos7":
+        assert codes(decided) == ["kernel_below_branch"]
+        (refusal,) = decided.refusals
+        assert "from 4.15 on" in refusal.message and "boot a newer kernel" in refusal.remedy
         return
     assert decided.refusals == []
     assert parameters(decided, "nvidia_driver.runfile").source == FILE

@@ -17,8 +17,8 @@ from tests.unit import past_hosts
 from tests.unit.hosts import B200, H100, K80, P40, SECURE, T4, V100, bare, carried_out, having
 
 OF_REQUEST = {
-    "branch_above_ceiling", "branch_above_kernel", "branch_below_minimum", "branch_impossible", "branch_not_carried",
-    "flavour_impossible", "kernel_above_branch", "gpu_unknown", "kernel_modules_impossible", "kernel_unfit",
+    "branch_above_ceiling", "branch_below_minimum", "branch_impossible", "branch_not_carried",
+    "flavour_impossible", "kernel_above_branch", "kernel_below_branch", "gpu_unknown", "kernel_modules_impossible", "kernel_unfit",
     "source_impossible",
 }  # fmt: skip
 """Refusals of what is requested of the driver: after a remedy there is none of them."""

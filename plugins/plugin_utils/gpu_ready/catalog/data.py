@@ -34,6 +34,8 @@ def read_rows() -> dict[str, Any]:
 
 DATE: str
 BRANCHES: dict[int, dict[str, Any]]
+KERNEL_MIN: dict[str, str]
+"""The oldest series of the kernel by limits of the branch."""
 PUBLISHED: list[int]
 """The branches with a known point release, ascending."""
 TOOLKITS: dict[str, dict[str, Any]]
@@ -62,6 +64,7 @@ def use(rows: dict[str, Any]) -> None:
     globals().update(
         DATE=branches["date"],
         BRANCHES=branches["branches"],
+        KERNEL_MIN=branches["kernel_min"],
         PUBLISHED=expand.published_branches(branches),
         TOOLKITS=cuda["toolkits"],
         CUDA_INSTALLERS=cuda["installers"]["releases"],

@@ -70,8 +70,12 @@ def kernel_max(data: Distribution, source: str, kind: str, branch: int) -> str |
 
 def builds_for(data: Distribution, source: str, kind: str, branch: int, kernel: str) -> bool:
     """Return False where it is known that a source has no modules of a branch for a kernel, by its release."""
-    limit, series = kernel_max(data, source, kind, branch), re.match(r"\d+\.\d+", kernel)
-    return limit is None or series is None or versions.compare(series.group(), limit) <= 0
+    series = re.match(r"\d+\.\d+", kernel)
+    if series is None:
+        return True
+    newest, oldest = kernel_max(data, source, kind, branch), catalog.kernel_min(branch)
+    below = newest is None or versions.compare(series.group(), newest) <= 0
+    return below and (oldest is None or versions.compare(series.group(), oldest) >= 0)
 
 
 def branches(data: Distribution, source: str, kind: str = DKMS) -> list[int]:
@@ -132,12 +136,11 @@ def companion_package(data: Distribution, source: str, what: str, branch: int) -
 
 def branch_flavours(data: Distribution, source: str, kind: str, profile: str, named: int | None = None) -> set[Pair]:
     """Return what a source has; ``named``: a branch to be had besides those of its list."""
-    limit = data.get("max_branch")
     return {
         (branch, flavour)
         for branch in {*branches(data, source, kind), *([] if named is None else [named])}
         for flavour in FLAVOURS
-        if (limit is None or branch <= limit) and has_flavour(data, source, branch, profile, flavour, kind)
+        if has_flavour(data, source, branch, profile, flavour, kind)
     }
 
 

@@ -152,6 +152,14 @@ def branch(number: int) -> Branch | None:
     return next((entry for entry in branches() if entry.number == int(number)), None)
 
 
+def kernel_min(branch: int) -> str | None:
+    """Return the oldest series of the kernel ("4.15") that a branch builds for; None where none is known."""
+    fitting = [
+        oldest for limits, oldest in catalog_data.KERNEL_MIN.items() if versions.is_branch_within(branch, limits)
+    ]
+    return fitting[0] if fitting else None
+
+
 def branch_rules(number: int) -> Branch:
     """Return a branch; one that the catalog does not have has the flavours of the known one before it."""
     before = [entry for entry in branches() if entry.number <= int(number)] or branches()[:1]
@@ -281,6 +289,11 @@ def distro(key: str) -> Distribution:
     """Return the data of a distribution by its key ("debian12"); KeyError for an unknown one."""
     data: dict[str, Any] = catalog_data.DISTROS[key]
     return dict(data, key=key)
+
+
+def distro_or_none(key: str | None) -> Distribution:
+    """Return the data of a distribution, {} of a system that the catalog does not have."""
+    return distro(key) if key else {}
 
 
 def distros() -> list[str]:

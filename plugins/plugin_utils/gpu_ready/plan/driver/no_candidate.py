@@ -1,5 +1,6 @@
 """Refusals where no source has a driver that fits: each names the GPU or the variable, the cause and the remedy."""
 
+from .....module_utils.gpu_ready.base import versions
 from .....module_utils.gpu_ready.facts.model import Facts, GpuFacts
 from ...catalog import driver_sources
 from ...catalog import model as catalog
@@ -182,15 +183,6 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
                 alternatives.remedy(situation, alternatives.SOURCE),
             )
         ]
-    limit = data.get("max_branch")
-    if limit is not None and not any(branch <= limit for branch, _ in requested):
-        return [
-            refuse(
-                "branch_above_kernel",
-                "branch %d is needed, but drivers for %s end at branch %d" % (min(requested)[0], pretty, limit),
-                "upgrade the host to a newer distribution",
-            )
-        ]
     requested_sources = [request.source] if request.source else known
     if request.source and not any(
         can_manage_switches(facts, data, request.source, branch)
@@ -245,7 +237,7 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
                 *others,
             )
         ]
-    unbuilt = kernel_above_branch(request, requested, requested_sources, situation)
+    unbuilt = kernel_outside_branch(request, requested, requested_sources, situation)
     if unbuilt:
         return [unbuilt]
     carried = "; ".join(
@@ -261,25 +253,23 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
     return [refuse(code, message, remedy)]
 
 
-def kernel_above_branch(
+def kernel_outside_branch(
     request: DriverRequest, requested: set[Pair], sources: list[str], situation: Situation
 ) -> Refusal | None:
     """Refuse a branch that a source has, but not for the running kernel; None where no source has one."""
     facts, data = situation.facts, situation.data
+    running = facts.base.kernel.running
     for source in sources:
         for kind in driver_sources.module_kinds(data, source):
             for branch, _ in sorted(requested & source_pairs(data, source, kind, request)):
-                if not driver_sources.builds_for(data, source, kind, branch, facts.base.kernel.running):
-                    return refuse(
-                        "kernel_above_branch",
-                        "branch %d of %s has modules for kernels up to %s, and this host runs %s"
-                        % (
-                            branch,
-                            source,
-                            driver_sources.kernel_max(data, source, kind, branch),
-                            facts.base.kernel.running,
-                        ),
-                        alternatives.remedy(situation, alternatives.BRANCH),
-                        "boot an older kernel",
-                    )
+                newest, oldest = driver_sources.kernel_max(data, source, kind, branch), catalog.kernel_min(branch)
+                remedy = alternatives.remedy(situation, alternatives.BRANCH)
+                if oldest and versions.compare(running, oldest) < 0:
+                    message = "branch %d builds for kernels from %s on, and this host runs %s"
+                    text = message % (branch, oldest, running)
+                    return refuse("kernel_below_branch", text, remedy, "boot a newer kernel")
+                if not driver_sources.builds_for(data, source, kind, branch, running):
+                    text = "branch %d of %s has modules for kernels up to %s, and this host runs %s"
+                    text = text % (branch, source, newest, running)
+                    return refuse("kernel_above_branch", text, remedy, "boot an older kernel")
     return None

@@ -142,13 +142,18 @@ def headers_packages(data: Distribution, kernel: str, installed: dict[str, str])
     """Return the packages with the headers of a kernel; some kernels have other names (UEK, debug).
 
     ``{release}`` is the kernel's name without its kind: 5.14.0-427.el9.x86_64+debug is of
-    kernel-debug-5.14.0-427.el9.x86_64.
+    kernel-debug-5.14.0-427.el9.x86_64. ``{series}`` is its first two numbers: 6.12.
     """
     special = (data.get("headers_by_kernel") or {}).items()
     patterns = next((names for pattern, names in special if re.search(pattern, kernel)), data["headers"])
     if isinstance(patterns, dict):
         patterns = patterns[package_of_kernel(list(patterns), kernel, installed)]
-    return [pattern.format(kernel=kernel, release=kernel.rpartition("+")[0] or kernel) for pattern in patterns]
+    words = {
+        "kernel": kernel,
+        "release": kernel.rpartition("+")[0] or kernel,
+        "series": ".".join(kernel.split(".")[:2]),
+    }
+    return [pattern.format(**words) for pattern in patterns]
 
 
 def package_of_kernel(names: list[str], kernel: str, installed: dict[str, str]) -> str:
@@ -163,8 +168,13 @@ def matching_packages(facts: Facts, data: Distribution) -> list[str]:
     """Return the packages with which DKMS, when it is installed, does not require a newer kernel than is installed."""
     installed = facts.packages.installed
     rules = {} if "dkms" in installed else data.get("matched") or {}
+    # uname -r has the architecture of the kernel's package, which is another one in AlmaLinux 10 for x86_64_v2.
+    found = re.search(r"\.(%s\w*)" % catalog.MACHINE, facts.base.kernel.running)
+    architecture = found.group(1) if found else catalog.MACHINE
     names = [
-        pattern.format(version=installed[kernel]) for kernel, pattern in sorted(rules.items()) if kernel in installed
+        pattern.format(version=installed[kernel], arch=architecture)
+        for kernel, pattern in sorted(rules.items())
+        if kernel in installed
     ]
     return [name for name in names if re.sub(r"-\d.*", "", name) not in installed]
 

@@ -81,6 +81,34 @@ def test_a_group_variable_does_not_change_what_a_known_system_gets(key: str, tre
     assert codes == ([] if key == treat_as else ["treat_as_ignored"])
 
 
+NO_OTHER_PARTS = {"cuda_toolkit_source": "none", "cudnn_source": "none", "docker_engine_source": "none"}
+
+
+@pytest.mark.parametrize(
+    ("monitoring", "codes"),
+    [([], []), (["textfile"], ["node_exporter_unavailable"]), (["dcgm"], ["dcgm_without_source"])],
+)
+def test_a_system_that_the_catalog_does_not_have_is_planned_without_a_driver_source(
+    monitoring: list[str], codes: list[str]
+) -> None:
+    system = os_family.read_os_release('ID=sles\nVERSION_ID=15.7\nPRETTY_NAME="SLES 15"')
+    facts = having(bare(T4), base={"distro": None, "package_manager": "zypper", "os": system})
+    given = {"nvidia_driver_source": "none", "gpu_monitoring_node_exporter": "install", **NO_OTHER_PARTS}
+    decided = compose.plan(facts, settings(gpu_monitoring=monitoring, **given))
+    assert {"driver_missing", *codes} <= {one.code for one in decided.refusals}
+    assert all("SLES 15" in one.message for one in decided.refusals if one.code in codes)
+
+
+@pytest.mark.parametrize(("manager", "named"), [("zypper", True), (None, True), ("dnf", False)])
+def test_the_package_manager_that_is_not_used_is_named_with_what_can_be_done(manager: str | None, named: bool) -> None:
+    system = os_family.read_os_release("ID=sles\nVERSION_ID=15.7")
+    facts = having(bare(T4), base={"distro": None, "package_manager": manager, "os": system})
+    (refusal,) = compose.plan(facts, settings()).refusals
+    assert ("its package manager is zypper" in refusal.message) is named
+    assert "NVIDIA has a repository for it" in refusal.message
+    assert refusal.remedy.startswith("install the driver with %s as NVIDIA's" % (manager or "zypper"))
+
+
 def test_the_package_manager_of_an_unknown_system_is_among_the_facts() -> None:
     host = RecordedHost({"/etc/os-release": "ID=amzn\nVERSION_ID=2\n"}, programs={("yum",): Result(0, "", "")})
     assert (

@@ -91,7 +91,8 @@ def managed_by(host: Host, kernel: str, managed: List[ManagedHost]) -> Optional[
 
 def package_manager(host: Host) -> Optional[str]:
     """Return the package manager of a system; None for one that the catalog does not name."""
-    programs = {"apt": "apt-get", "dnf": "dnf", "yum": "yum"}  # with dnf, yum is another name of it
+    # With dnf, yum is another name of it; Azure Linux has tdnf, and dnf where somebody installed it.
+    programs = {"apt": "apt-get", "dnf": "dnf", "yum": "yum", "tdnf": "tdnf", "zypper": "zypper"}
     return next((name for name, program in programs.items() if host.which(program)), None)
 
 

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from ....module_utils.gpu_ready.facts.model import BaseFacts
 from ....module_utils.gpu_ready.system import os_release
 from ....module_utils.gpu_ready.system.model import OsRelease
 from ..catalog import model as catalog
@@ -110,6 +111,19 @@ def find_by_id(identity: str, version: str | None, name: str) -> str | None:
         if (name == "relatives" or identity in data["ids"]) and any(is_within(version, one) for one in versions):
             return key
     return None
+
+
+def served_by_nvidia(release: OsRelease) -> dict[str, Any] | None:
+    """Return the row of a system that NVIDIA has a repository for, and whose packages the catalog does not know."""
+    identity = (release.id or "").lower()
+    rows: list[dict[str, Any]] = catalog.families()["served_by_nvidia"]
+    fitting = [row for row in rows if identity in row["ids"]]
+    return next((row for row in fitting if any(is_within(release.version_id, one) for one in row["versions"])), None)
+
+
+def distribution_name(base: BaseFacts) -> str:
+    known = catalog.distro(base.distro)["pretty"] if base.distro else base.os.pretty or base.os.id or "unknown system"
+    return str(known).split(" (")[0]  # without the code name
 
 
 def is_within(version: str | None, listed: str) -> bool:

@@ -182,7 +182,7 @@ def answer(base: BaseFacts, decided: compose.Plan) -> dict[str, Any]:
     return {
         "catalog": catalog.DATE,
         "catalog_age_days": max(0, catalog.age_in_days(catalog.DATE, complete.today())),
-        "distribution": compose.distribution_name(base),
+        "distribution": os_family.distribution_name(base),
         "gpus": [{"address": gpu.address, "device": gpu.device, "name": gpu.name} for gpu in base.gpus],
         "other_functions": records.to_json(base.other_functions),
         "plan": compose.plan_json(decided),
@@ -199,7 +199,7 @@ UNVERIFIED = (
 
 
 def text(base: BaseFacts, decided: compose.Plan) -> str:
-    lines = ["%s, GPUs: %s" % (compose.distribution_name(base), compose.gpus_text(base))]
+    lines = ["%s, GPUs: %s" % (os_family.distribution_name(base), compose.gpus_text(base))]
     if base.distro is None:
         lines += ["%s: %s" % limit for limit in card_limits(base.gpus)]
     lines += ["not counted: %s (%s)" % (other.address, other.what) for other in base.other_functions]

@@ -14,6 +14,7 @@ from ....module_utils.gpu_ready.facts.model import BaseFacts, Facts
 from ....module_utils.gpu_ready.verify.expectation import DriverTarget, VerifyExpectation
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
+from ..completion.os_family import distribution_name
 from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, security, verification
 from .apt_repository import contradiction_refusals
 from .containers import docker, engines, kubernetes, runtime
@@ -293,11 +294,6 @@ def report_row(facts: Facts, decided: Plan) -> ReportRow:
         verified=record.time if record and current else None,
         why=decided.summary,
     )
-
-
-def distribution_name(base: BaseFacts) -> str:
-    known = catalog.distro(base.distro)["pretty"] if base.distro else base.os.pretty or base.os.id or "unknown system"
-    return str(known).split(" (")[0]  # without the code name
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging.version_match import version_matches
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
+from ..completion.os_family import distribution_name
 from . import repository
 from .model import Choices, Decision, Notice, PackageTarget, Refusal, RepositoryParams, Step, not_held_reason
 
@@ -49,7 +50,7 @@ def plan_dcgm(facts: Facts, settings: Settings, choices: Choices) -> Decision[No
     else:
         return Decision()
     added = source_of(facts, settings, choices) if missing else Decision()
-    tools = catalog.distro(str(facts.base.distro)).get("hold_tools") or []
+    tools = catalog.distro_or_none(facts.base.distro).get("hold_tools") or []
     packages = [PackageTarget(name, data["packages"][name]) for name in names]
     packages += [PackageTarget(name) for name in tools if name not in installed]
     params = DcgmParams(packages, names)
@@ -58,10 +59,13 @@ def plan_dcgm(facts: Facts, settings: Settings, choices: Choices) -> Decision[No
 
 
 def source_of(facts: Facts, settings: Settings, choices: Choices) -> Decision[None]:
-    data = catalog.distro(str(facts.base.distro))
-    identity, driver = (data["driver_sources"].get("cuda_repo") or {}).get("repository"), choices.driver
+    data, driver = catalog.distro_or_none(facts.base.distro), choices.driver
+    identity = data.get("driver_sources", {}).get("cuda_repo", {}).get("repository")
     if identity is None:
-        message = "NVIDIA has no repository for %s, which the packages of DCGM would come from" % data["pretty"]
+        system = distribution_name(facts.base)
+        message = (
+            "gpu-ready knows no repository of NVIDIA's for %s, which the packages of DCGM would come from" % system
+        )
         return Decision(None, [], [Refusal("dcgm_without_source", message, "take dcgm out of gpu_monitoring")])
     needed = [repository.parameters(identity, settings, driver is not None and driver.source == "distro")]
     added = driver is not None and driver.source == "cuda_repo" and not driver.satisfied

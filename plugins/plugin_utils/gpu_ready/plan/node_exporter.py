@@ -8,6 +8,7 @@ from ....module_utils.gpu_ready.system import monitoring_files as files
 from ..catalog import model as catalog
 from ..catalog.model import Distribution
 from ..catalog.settings import Settings
+from ..completion.os_family import distribution_name
 from . import repository
 from .model import Decision, Refusal, RepositoryParams, Step, VariableChange, refuse
 
@@ -31,13 +32,13 @@ def is_requested(settings: Settings) -> bool:
 
 def plan_node_exporter(facts: Facts, settings: Settings, planned: Sequence[Step]) -> Decision[None]:
     """Install it where none runs. ``planned``: the steps before."""
-    data = catalog.distro(str(facts.base.distro))
+    data = catalog.distro_or_none(facts.base.distro)
     packages = [data["node_exporter"]["package"]] if "node_exporter" in data else []
     if not is_requested(settings) or facts.monitoring.exporter_runs:
         return Decision()
     missing = [name for name in packages if name not in facts.packages.installed]
     if (missing or not packages) and not is_offered(facts, settings, data, planned):
-        return Decision(refusals=[unavailable(data)])
+        return Decision(refusals=[unavailable(data, distribution_name(facts.base))])
     why = "no node_exporter is installed" if missing else "node_exporter does not run"
     step = Step(
         "gpu_monitoring.node_exporter",
@@ -50,7 +51,7 @@ def plan_node_exporter(facts: Facts, settings: Settings, planned: Sequence[Step]
 
 def decide_removal(facts: Facts, settings: Settings) -> Decision[None]:
     """Remove ours where nothing is written for it."""
-    entry = catalog.distro(str(facts.base.distro)).get("node_exporter")
+    entry = catalog.distro_or_none(facts.base.distro).get("node_exporter")
     if "textfile" in settings.gpu_monitoring or not entry:
         return Decision()
     if entry["package"] not in facts.runtime.manifest.packages:
@@ -73,7 +74,7 @@ def is_offered(facts: Facts, settings: Settings, data: Distribution, planned: Se
     return request.id in added or repository.find_entry(facts, request) is not None
 
 
-def unavailable(data: Distribution) -> Refusal:
+def unavailable(data: Distribution, system: str) -> Refusal:
     entry = data.get("node_exporter")
     where = "it has no package"
     if entry:
@@ -81,8 +82,7 @@ def unavailable(data: Distribution) -> Refusal:
     first = ["add that repository (dnf install epel-release)"] if entry else []
     return refuse(
         "node_exporter_unavailable",
-        "gpu_monitoring_node_exporter is install, but node_exporter is in no repository of %s: %s"
-        % (data["pretty"], where),
+        "gpu_monitoring_node_exporter is install, but node_exporter is in no repository of %s: %s" % (system, where),
         VariableChange({"gpu_monitoring_node_exporter": ["keep"]}),
         *first,
         "install node_exporter yourself",

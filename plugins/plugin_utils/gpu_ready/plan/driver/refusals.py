@@ -33,21 +33,32 @@ def machine_unsupported(facts: Facts) -> Refusal:
 
 def unknown_distribution(facts: Facts, treat_as: str = "") -> Refusal:
     """Refuse a system that the catalog does not have, and one that has other packages than what it is treated as."""
-    system, manager = facts.base.os, facts.base.package_manager
+    system, served = facts.base.os, os_family.served_by_nvidia(facts.base.os)
+    manager = facts.base.package_manager or (served["package_manager"] if served else None)
     fitting = os_family.similar(system, manager)
-    remedy = (
-        "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(fitting)
-        if fitting
-        else "take the host out of the inventory of gpu-ready, or describe its packages in gpu_ready_catalog_overlay "
-        "(docs/catalog.md)"
-    )
+    foreign = manager if manager not in {catalog.distro(key)["package_manager"] for key in catalog.distros()} else None
+    remedy = "set gpu_ready_treat_as to the one it is compatible with: %s" % ", ".join(fitting)
+    if served or foreign:
+        guide = " as NVIDIA's driver installation guide says" if served else ""
+        remedy = "install the driver with %s%s, and set nvidia_driver_source to none to have it verified" % (
+            manager,
+            guide,
+        )
+    elif not fitting:
+        remedy = (
+            "take the host out of the inventory of gpu-ready, or describe its packages in gpu_ready_catalog_overlay "
+            "(docs/catalog.md)"
+        )
     name = "%s (ID=%s, VERSION_ID=%s in /etc/os-release)" % (
         system.pretty or "this system",
         system.id or "",
         system.version_id or "",
     )
     if not treat_as:
-        return Refusal("unknown_distribution", "%s is not a distribution that gpu-ready knows" % name, remedy)
+        cause = "%s is not a distribution that gpu-ready knows" % name
+        cause += "; NVIDIA has a repository for it" if served else ""
+        cause += "; its package manager is %s, which gpu-ready does not use" % foreign if foreign else ""
+        return Refusal("unknown_distribution", cause, remedy)
     other = catalog.distro(treat_as)
     return Refusal(
         "treat_as_impossible",

@@ -1,16 +1,18 @@
 """The catalog's distributions: every file is complete, and everything that it names exists."""
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.common.yaml import yaml_load
 
-from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources, expand
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
-from plugins.plugin_utils.gpu_ready.catalog.data import REPOSITORIES
+from plugins.plugin_utils.gpu_ready.catalog.data import REPOSITORIES, read_rows
+from plugins.plugin_utils.gpu_ready.catalog.files import read
 
 NEEDED = {
     "family": str,
@@ -67,6 +69,7 @@ SOURCE_KEYS = {
 }
 WITHOUT_NVIDIAS_REPOSITORY = ("ubuntu2610",)
 ROOT = Path(__file__).resolve().parents[2]
+ROWS = read_rows()
 KERNELS = {"rhel": "5.14.0-570.12.1.el9_6.x86_64", "debian": "6.8.0-45-generic"}
 NAME = re.compile(r"[a-z0-9][A-Za-z0-9+._-]*\Z")
 each = pytest.mark.parametrize("key", catalog.distros())
@@ -156,7 +159,7 @@ def test_installers_are_named_by_their_version(key: str) -> None:
 @pytest.mark.parametrize(("key", "source", "kind"), kinds())
 def test_every_flavour_of_a_branch_is_offered_or_declared_absent(key: str, source: str, kind: str) -> None:
     data = catalog.distro(key)
-    listed = yaml_load((ROOT / f"catalog/distros/{key}.yml").read_text())["driver_sources"][source]
+    listed = ROWS["distros"][key]["driver_sources"][source]
     absent = (listed.get("precompiled", {}) if kind == driver_sources.PRECOMPILED else {}).get("absent")
     absent = absent or listed.get("absent") or {}
     kernel = KERNELS.get(data["family"], KERNELS["rhel"])
@@ -271,3 +274,71 @@ def test_the_data_is_plain() -> None:
     """Hosts read it with Python 3.6: texts, numbers, lists and mappings; versions are texts."""
     text = yaml.safe_dump({key: catalog.distro(key) for key in catalog.distros()})
     assert not re.search(r"!!|: \d+\.\d+$", text, re.M)
+
+
+# --- inheritance -----------------------------------------------------------------------------------------------------
+
+
+def raw_distributions() -> dict[str, Any]:
+    """Return the files of the distributions as they are written."""
+    return {path.stem: read(path) for path in sorted((ROOT / "catalog/distros").glob("*.yml"))}
+
+
+def names_of(row: dict[str, Any]) -> list[str]:
+    names = row.get("like", [])
+    return [names] if isinstance(names, str) else list(names)
+
+
+@pytest.mark.parametrize("file", ["bases.yml", "repositories.yml"])
+def test_every_base_is_used_and_exists(file: str) -> None:
+    data = read(file)
+    bases = data if file == "bases.yml" else data["bases"]
+    rows = raw_distributions() if file == "bases.yml" else data["repositories"]
+    assert {name for row in [*rows.values(), *bases.values()] for name in names_of(row)} == set(bases)
+
+
+def test_a_row_has_what_its_bases_have_and_its_own_on_top() -> None:
+    bases: dict[str, dict[str, Any]] = {
+        "low": {"a": {"x": 1, "y": [1]}, "b": "{key} of {number}"},
+        "high": {"like": "low", "a": {"y": [2], "z": {"x": 3}}},
+        "other": {"a": {"x": 4}},
+    }
+    row = {"like": ["high", "other"], "versions": ["9"], "a": {"z": {"w": "{branch}"}}, "b2": {"{key}": ["{codename}"]}}
+    found = expand.complete_distribution("el9", row, bases)
+    assert found == {
+        "versions": ["9"],
+        "a": {"x": 4, "y": [2], "z": {"x": 3, "w": "{branch}"}},
+        "b": "el9 of 9",
+        "b2": {"{key}": [""]},
+    }
+    assert bases["low"] == {"a": {"x": 1, "y": [1]}, "b": "{key} of {number}"}
+
+
+def test_the_fingerprint_of_a_repository_is_that_of_its_key() -> None:
+    data = {
+        "keys": {"AB": "CD" * 20, "EF": None},
+        "bases": {"vendor": {"url": "https://x/{release}/", "key_url": "https://x/{key}.pub"}},
+        "repositories": {
+            "one": {"like": "vendor", "key": "AB", "words": {"release": "r1"}},
+            "two": {"like": "vendor", "key": "EF", "words": {"release": "r2"}},
+        },
+    }
+    assert expand.complete_repositories(data) == {
+        "one": {"url": "https://x/r1/", "key_url": "https://x/AB.pub", "fingerprint": "CD" * 20},
+        "two": {"url": "https://x/r2/", "key_url": "https://x/EF.pub", "fingerprint": None},
+    }
+
+
+def stated(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yield each list of names in a file, with the keys that lead to it."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from stated(one, (*path, str(key)))
+    elif isinstance(value, list) and {"packages", "conflicts", "headers", "build_tools", "initramfs"} & set(path):
+        yield "/".join(path), repr(value)
+
+
+def test_what_three_distributions_share_is_stated_once() -> None:
+    rows = {**raw_distributions(), **read("bases.yml")}
+    found = Counter(one for row in rows.values() for one in set(stated(row)))
+    assert [(path, value, count) for (path, value), count in found.items() if count > 2] == []

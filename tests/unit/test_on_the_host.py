@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ansible.module_utils.common.yaml import yaml_load
-
 from plugins.module_utils.gpu_ready.cuda.cudnn import model as cudnn
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.catalog import settings as declared
 from plugins.plugin_utils.gpu_ready.plan import compose
 from tests.unit.hosts import H100, bare
@@ -26,10 +25,10 @@ def section(heading: str) -> str:
 def servers() -> set[str]:
     """Every server from which the catalog downloads."""
     found = {urlsplit(cudnn.REDIST).netloc}
-    repositories = yaml_load((ROOT / "catalog/repositories.yml").read_text())["repositories"]
-    for one in repositories.values():
+    for one in catalog.repositories().values():
         found |= {urlsplit(one[key]).netloc for key in ("url", "key_url") if one.get(key)}
-    for path in [*(ROOT / "catalog/distros").glob("*.yml"), ROOT / "catalog/branches.yml", ROOT / "catalog/cuda.yml"]:
+    paths = [*(ROOT / "catalog/distros").glob("*.yml")]
+    for path in [*paths, *(ROOT / "catalog" / name for name in ("bases.yml", "branches.yml", "cuda.yml"))]:
         text = "\n".join(line.split(" #")[0] for line in path.read_text().splitlines() if not line.startswith("#"))
         found |= {urlsplit(address).netloc for address in re.findall(r"https?://[^\s\"']+", text)}
     return found

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
 from ansible_collections.gpu_ready.nodes.plugins.action import gpu_host_module
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.shipped_keys import read_keys
 
@@ -18,6 +17,7 @@ from plugins.module_utils.gpu_ready.base.host import Host, Result
 from plugins.module_utils.gpu_ready.packaging import apt, dnf, openpgp, repositories, yum_repos, yum_sections
 from plugins.module_utils.gpu_ready.packaging.manager import PackageError
 from plugins.module_utils.gpu_ready.packaging.repository import Repository, parse_repository
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.unit import web_server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +106,7 @@ def fingerprints(directory: Path) -> list[str]:
 
 
 def test_shipped_keys_are_those_that_the_catalog_pins() -> None:
-    pinned = yaml_load((ROOT / "catalog/repositories.yml").read_text())["repositories"].values()
+    pinned = catalog.repositories().values()
     names = {path.stem for path in (ROOT / "catalog/keys").glob("*.asc")}
     assert names == set(read_keys()) and names <= {one["fingerprint"] for one in pinned}
     for name in names:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources, expand
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.catalog.files import read
@@ -27,7 +28,7 @@ def warnings(host: Any, **given: Any) -> dict[str, list[str]]:
     "distro", [key for key in catalog.distros() if "cuda_repo" in catalog.distro(key)["driver_sources"]]
 )
 def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none(distro: str) -> None:
-    data = read(f"distros/{distro}.yml")
+    data = catalog_data.read_rows()["distros"][distro]
     branches = read("branches.yml")
     toolkits = list(read("cuda.yml")["toolkits"])
     source = expand.with_lists(data, branches, toolkits)["driver_sources"]["cuda_repo"]

@@ -77,9 +77,9 @@ def of_ubuntu_2704(text: str) -> str:
 
 
 def with_repositories(text: str) -> str:
-    return text + "".join(
-        of_ubuntu_2704(entry) for entry in re.findall(r"^  \S+-ubuntu2604:\n(?:    .*\n)+", text, re.MULTILINE)
-    )
+    rows = re.findall(r"^  \S+-ubuntu2604: .*\n", text, re.MULTILINE)
+    assert len(rows) == 2, "NVIDIA's and Docker's"
+    return text + "".join(map(of_ubuntu_2704, rows))
 
 
 UBUNTU_ROW = next(

@@ -26,10 +26,14 @@ def dcgm_files() -> dict[str, str]:
 
 
 def read_rows() -> dict[str, Any]:
-    """Return the files that an operator's own can add to (overlay.py), by name; the distributions by their key."""
+    """Return the files that an operator's own can add to (overlay.py), by name, with what rows inherit."""
     names = ("branches", "cuda", "cudnn", "gpus", "repositories", "security")
-    distros = {path.stem: read(path) for path in sorted((CATALOG / "distros").glob("*.yml"))}
-    return {name: read(name + ".yml") for name in names} | {"distros": distros}
+    bases = read("bases.yml")
+    paths = sorted((CATALOG / "distros").glob("*.yml"))
+    distros = {path.stem: expand.complete_distribution(path.stem, read(path), bases) for path in paths}
+    rows = {name: read(name + ".yml") for name in names}
+    repositories = expand.complete_repositories(rows["repositories"])
+    return rows | {"distros": distros, "repositories": {"repositories": repositories}}
 
 
 DATE: str

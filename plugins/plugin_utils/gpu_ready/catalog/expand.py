@@ -1,9 +1,64 @@
 """Writes out what the files of the catalog abbreviate. Pure functions over their data."""
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ....module_utils.gpu_ready.base import versions
+
+LIKE = "like"
+"""The key by which a row names others whose values it has."""
+
+
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping with the keys of another one, also in the mappings that both have."""
+    found = copy.deepcopy(dict(old))
+    for key, value in new.items():
+        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = merged(found[key], value) if both else value
+    return found
+
+
+def with_bases(row: Mapping[str, Any], bases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a row with everything that the bases have which it is like, the later ones over the earlier ones."""
+    own = dict(row)
+    found: dict[str, Any] = {}
+    names = own.pop(LIKE, [])
+    for name in [names] if isinstance(names, str) else names:
+        found = merged(found, with_bases(bases[name], bases))
+    return merged(found, own)
+
+
+def with_words(value: Any, words: Mapping[str, str]) -> Any:
+    """Return data whose texts have these words in place of their names in braces; other names in braces stay."""
+    if isinstance(value, Mapping):
+        return {key: with_words(one, words) for key, one in value.items()}
+    if isinstance(value, list):
+        return [with_words(one, words) for one in value]
+    for name, word in words.items() if isinstance(value, str) else ():
+        value = value.replace("{%s}" % name, word)
+    return value
+
+
+def complete_distribution(key: str, data: Mapping[str, Any], bases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the data of a distribution with what it inherits (bases.yml)."""
+    found = with_bases(data, bases)
+    words = {"key": key, "number": found["versions"][0], "codename": found.get("codename", "")}
+    complete: dict[str, Any] = with_words(found, words)
+    return complete
+
+
+def complete_repositories(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows of repositories.yml with what they inherit, and the fingerprints of their keys."""
+    found = {}
+    for name, row in data["repositories"].items():
+        complete = with_bases(row, data["bases"])
+        words = complete.pop("words", {})
+        if "key" in complete:
+            key = complete.pop("key")
+            words, complete["fingerprint"] = {**words, "key": key}, data["keys"][key]
+        found[name] = with_words(complete, words)
+    return found
 
 
 def unverified(source: dict[str, Any]) -> dict[str, Any]:

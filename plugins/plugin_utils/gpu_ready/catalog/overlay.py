@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import yaml
 
 from . import data
+from .expand import LIKE, merged
 from .files import parse
 
-LIKE = "like"
 PATTERNS: dict[str, dict[str, str]] = {
     "branches": {"": r"\d{3,4}", "newest": r"\d+(\.\d+){1,2}", "since": r"\d{4}-\d\d-\d\d", "eol": r"\d{4}-\d\d"},
     "toolkits": {"": r"\d+\.\d+", "min_driver": r"\d+(\.\d+){1,2}"},
@@ -178,15 +178,6 @@ def checked_row(name: str, key: Any, row: Any, known: dict[Any, dict[str, Any]],
         raise OverlayError("%s: %s is missing" % (where, missing[0]), example)
     for one, value in row.items():
         check_value(name, one, value, known.values(), where)
-    return found
-
-
-def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with the keys of another one, also in the mappings that both have."""
-    found = copy.deepcopy(dict(old))
-    for key, value in new.items():
-        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-        found[key] = merged(found[key], value) if both else value
     return found
 
 

@@ -54,6 +54,7 @@ SOURCE_KEYS = {
     "kernel_modules",
     "only_when_asked",
     "packages",
+    "packages_of",
     "patched",
     "kernel_max",
     "pinning",

@@ -36,50 +36,78 @@ def test_every_field_of_nvidias_repository_has_a_source_or_says_that_it_has_none
     named = [name.split() for name in source["verified"]]
     assert {field for field, *values in named if not values} == present
     for field, *values in named:
-        assert set(values) <= {str(one) for one in source[field]}, (field, values)
+        single = {value for value in values if "-" not in value}
+        assert single <= {str(one) for one in source[field]}, (field, values)
     for text in source["verified"].values():
         assert text is False or (isinstance(text, str) and len(text) > 5)
 
 
-def test_limits_are_the_published_branches_within_them() -> None:
-    branches = {
-        "branches": {number: {"newest": f"{number}.1.2"} for number in (580, 590, 595, 615)} | {620: {"newest": "620"}},
-        "archives": {"ubuntu": [580, 595, 615]},
-    }
-    for listed, expected in [
-        ([">=590"], [590, 595, 615]),
-        (["580-595"], [580, 590, 595]),
-        ([470, ">=595"], [470, 595, 615]),
-        (["ubuntu >=590"], [595, 615]),
-    ]:
-        source: dict[str, Any] = {"branches": listed, "precompiled": {"branches": listed}}
-        expand.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
-        assert source["branches"] == source["precompiled"]["branches"] == expected
-    source = {"branches": {580: {"packages": {}}, ">=595": {}}}
-    expand.with_lists({"driver_sources": {"cuda_repo": source}}, branches, [])
-    assert source == {"branches": {580: {"packages": {}}, 595: {}, 615: {}}, "branches_from": "595"}
+KNOWN_BRANCHES = {
+    "branches": {number: {"newest": f"{number}.1.2"} for number in (580, 590, 595, 615)} | {620: {"newest": "620"}},
+    "archives": {"ubuntu": [580, 595, 615]},
+}
 
 
-def test_limits_of_toolkits_are_those_from_one_on() -> None:
+@pytest.mark.parametrize(
+    ("listed", "expected", "without_end"),
+    [
+        ([{"from": 590}], [590, 595, 615], "590"),
+        ([{"from": 580, "to": 595}], [580, 590, 595], None),
+        ([{"from": 580, "except": [590, 595]}], [580, 615], "580"),
+        ([470, {"from": 595}], [470, 595, 615], "595"),
+        ([{"of": "ubuntu", "from": 590}], [595, 615], "590"),
+        ([580, 595], [580, 595], None),
+    ],
+)
+def test_a_rule_means_the_published_branches_within_it(
+    listed: Any, expected: list[int], without_end: str | None
+) -> None:
+    source: dict[str, Any] = {"branches": listed, "precompiled": {"branches": listed}}
+    expand.with_lists({"driver_sources": {"cuda_repo": source}}, KNOWN_BRANCHES, [])
+    assert source["branches"] == source["precompiled"]["branches"] == expected
+    assert source.get("branches_from") == source["precompiled"].get("branches_from") == without_end
+
+
+@pytest.mark.parametrize("entry", [">=580", "580", {"form": 580}, None, 1.5])
+def test_an_entry_that_is_neither_a_branch_nor_a_rule_is_an_error(entry: Any) -> None:
+    with pytest.raises(ValueError, match="from: 615"):
+        expand.with_lists({"driver_sources": {"cuda_repo": {"branches": [entry]}}}, KNOWN_BRANCHES, [])
+
+
+def test_a_rule_of_toolkits_compares_versions() -> None:
     known = ["11.8", "12.9", "13.0", "13.10"]
-    source = {"toolkits": ["11.8", ">=13.0"]}
-    expand.with_lists({"driver_sources": {"cuda_repo": source}}, {}, known)
-    assert source["toolkits"] == ["11.8", "13.0", "13.10"]
+    source = {"toolkits": ["11.8", {"from": "13.0"}], "precompiled": {"toolkits": [{"from": "11.0", "to": "13.9"}]}}
+    expand.with_lists({"driver_sources": {"cuda_repo": source}}, KNOWN_BRANCHES, known)
+    assert source["toolkits"] == ["11.8", "13.0", "13.10"] and source["toolkits_from"] == "13.0"
+    assert source["precompiled"]["toolkits"] == ["11.8", "12.9", "13.0"]  # type: ignore[index]
+
+
+def test_names_of_packages_may_be_those_of_the_branches_within_limits() -> None:
+    names = {"compute": {"open": ["driver-{branch}"]}}
+    entry = {
+        "branches": [580, 590, 595],
+        "packages": names,
+        "packages_of": {">=590": {"compute": {"open": ["driver"]}}},
+    }
+    data: Any = {"driver_sources": {"cuda_repo": entry}}
+    found = [driver_sources.packages(data, "cuda_repo", one, "compute", "open") for one in (580, 590, 640)]
+    assert found == [["driver-580"], ["driver"], ["driver"]]
 
 
 def test_values_take_precedence_over_their_field() -> None:
     source = {
         "branches": [580, 590],
-        "toolkits": ["13.0", "13.1", "13.2"],
+        "toolkits": ["13.0", "13.1", "13.2", "13.4", "13.5", "13.10"],
         "verified": {
             "branches": "x",
             "branches 590": False,
             "toolkits": False,
             "toolkits 13.1 13.2": "y",
+            "toolkits 13.4-13.5": "y",
             "imex": False,
         },
     }
-    assert expand.unverified(source) == {"branches": [590], "toolkits": ["13.0"], "imex": True}
+    assert expand.unverified(source) == {"branches": [590], "toolkits": ["13.0", "13.10"], "imex": True}
 
 
 def test_sources_do_not_travel_to_hosts() -> None:

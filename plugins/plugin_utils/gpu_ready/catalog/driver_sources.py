@@ -99,9 +99,8 @@ def packages(
     entry = source_entry(data, source, kind)
     if is_absent(entry, branch, flavour):
         return []
-    listed = entry.get("branches")
-    own = (listed.get(branch) or listed.get(str(branch))) if isinstance(listed, dict) else None
-    found = ((own or {}).get("packages") or entry.get("packages") or {}).get(profile) or {}
+    own = [names for limits, names in entry.get("packages_of", {}).items() if versions.is_branch_within(branch, limits)]
+    found = (own[0] if own else entry.get("packages") or {}).get(profile) or {}
     return [name.format(branch=branch, kernel=kernel) for name in found.get(flavour) or []]
 
 

@@ -1,6 +1,7 @@
 """Writes out what the files of the catalog abbreviate. Pure functions over their data."""
 
 import copy
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -61,6 +62,11 @@ def complete_repositories(data: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+Rule = Mapping[str, Any]
+"""An entry of a list of branches or toolkits (bases.yml says what each key means)."""
+RULE_KEYS = {"from", "to", "except", "of"}
+
+
 def unverified(source: dict[str, Any]) -> dict[str, Any]:
     """Return what no public source confirms of a driver source: by field the values of a list, or True."""
     confirmed: dict[str, dict[str, bool]] = {}
@@ -70,51 +76,60 @@ def unverified(source: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field, by_value in confirmed.items():
         listed = source.get(field) if field in ("branches", "toolkits") else None
-        doubtful = [one for one in listed or [] if not by_value.get(str(one), by_value[""])]
-        if doubtful or (listed is None and not by_value[""]):
+        doubtful = [one for one in listed or [] if not is_confirmed(str(one), by_value)]
+        if doubtful or (listed is None and not by_value.get("", True)):
             found[field] = doubtful or True
     return found
 
 
+def is_confirmed(value: str, by_value: Mapping[str, bool]) -> bool:
+    """Return whether a source confirms a value: by its name, by a range ("13.1-13.5") that has it, else by the field."""
+    if value in by_value:
+        return by_value[value]
+    for name, confirmed in by_value.items():
+        first, dash, last = name.partition("-")
+        if dash and is_within(value, {"from": first, "to": last}):
+            return confirmed
+    return by_value.get("", True)
+
+
 def with_lists(data: dict[str, Any], branches: dict[str, Any], toolkits: list[str]) -> dict[str, Any]:
-    """Return a distribution whose driver sources list each branch and toolkit, instead of limits such as ``>=580``."""
+    """Return a distribution whose driver sources list each branch and toolkit, instead of rules.
+
+    A rule without an end may have what the catalog does not know: ``branches_from`` or ``toolkits_from`` stays of it.
+    """
+    archives = branches.get("archives", {})
     for source in data["driver_sources"].values():
-        if "toolkits" in source:
-            open_from(source, "toolkits_from", source["toolkits"])
-            source["toolkits"] = [one for item in source["toolkits"] for one in toolkit_versions(item, toolkits)]
         for entry in (source, source.get("precompiled") or {}):
-            listed = entry.get("branches")
-            open_from(entry, "branches_from", listed or [])
-            if isinstance(listed, dict):
-                entry["branches"] = {
-                    number: own for item, own in listed.items() for number in branch_numbers(item, branches)
-                }
-            elif listed:
-                entry["branches"] = [number for item in listed for number in branch_numbers(item, branches)]
+            for field, known in (("branches", published_branches(branches)), ("toolkits", toolkits)):
+                listed = entry.get(field)
+                if listed is None:
+                    continue
+                entry[field] = [value for one in listed for value in listed_values(one, known, archives)]
+                rules = [one for one in listed if isinstance(one, Mapping)]
+                without_end = [str(rule["from"]) for rule in rules if "to" not in rule]
+                if without_end:
+                    entry[field + "_from"] = without_end[0]
     return data
 
 
-def open_from(entry: dict[str, Any], key: str, listed: Iterable[Any]) -> None:
-    """Keep the limit of a list that has one without an end: it may have what the catalog does not know."""
-    limits = [str(item).rpartition(">=")[2] for item in listed if ">=" in str(item)]
-    if limits:
-        entry[key] = limits[0]
+def listed_values(one: Any, known: list[Any], archives: Mapping[str, list[Any]]) -> list[Any]:
+    """Return the values of an entry of a list: itself, or those that a rule means of the known ones, or of an archive.
+
+    Raises ValueError for an entry that is neither.
+    """
+    if isinstance(one, type(known[0])) and re.fullmatch(r"[\d.]+", str(one)):
+        return [one]
+    if not isinstance(one, Mapping) or "from" not in one or not set(one) <= RULE_KEYS:
+        raise ValueError("%r is neither like %r nor a rule such as {from: %s}" % (one, known[0], known[-1]))
+    carried = archives[one["of"]] if "of" in one else known
+    return [value for value in carried if is_within(value, one) and value not in one.get("except", [])]
 
 
-def branch_numbers(item: int | str, branches: dict[str, Any]) -> list[int]:
-    """Return the branches that an entry of a list means, by the rule in branches.yml."""
-    if isinstance(item, int):
-        return [item]
-    archive, _, limits = item.rpartition(" ")
-    carried = branches["archives"][archive] if archive else published_branches(branches)
-    return [number for number in carried if versions.is_branch_within(number, limits)]
-
-
-def toolkit_versions(item: str, known: list[str]) -> list[str]:
-    """Return the toolkits that an entry of a list means: one, or all known ones from one on."""
-    if not item.startswith(">="):
-        return [item]
-    return [one for one in known if versions.compare(one, item) >= 0]
+def is_within(value: Any, rule: Rule) -> bool:
+    """Return True if a branch or a version is not before `from`, and not after `to` where the rule has one."""
+    after = versions.compare(str(value), str(rule["from"])) >= 0
+    return after and ("to" not in rule or versions.compare(str(value), str(rule["to"])) <= 0)
 
 
 def published_branches(branches: dict[str, Any]) -> list[int]:

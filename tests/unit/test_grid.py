@@ -4,9 +4,10 @@ The expectations come from data/grid.yml, which repeats indexes and support tabl
 those of docs/drivers.md. Neither the catalog nor the planner has a part in them.
 """
 
+import datetime
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
 from plugins.module_utils.gpu_ready.facts.model import Facts
+from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.explain.host import DescribedHost
 from plugins.plugin_utils.gpu_ready.plan import compose
@@ -25,13 +27,17 @@ BRANCHES, CHIPS, BUILDS_TO = GRID["branches"], GRID["chips"], GRID["builds_to"]
 RIGHT, WRONG, UNPROVED = "right", "wrong", "unproved"
 LEAST_RIGHT = 1450
 MANAGERS = {"zypper": "zypper", "tdnf": "tdnf", "dnf": "dnf"}
+SOURCES = ("distro", "cuda_repo")
+"""The sources that `auto` uses, in the order in which it tries them (docs/drivers.md)."""
 Cards = tuple[str, ...]
+Driver = tuple[str, int, str]
+"""Source, branch and flavour."""
 
 
 class Expected(NamedTuple):
-    """``drivers``: any of these (source, branch, flavour) is right. ``codes``: of a refusal, and what it must name."""
+    """``driver``: None for a refusal with one of these ``codes``, which names ``words``. ``unproved``: what is not known."""
 
-    drivers: frozenset[tuple[str, int, str]] = frozenset()
+    driver: Driver | None = None
     codes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     unproved: str = ""
@@ -90,9 +96,9 @@ def expected(system: System, cards: Cards) -> Expected:
     sources = GRID["sources"][row["of"]]
     offered = {
         (source, branch, flavour)
-        for source, data in sources.items()
-        if source in ("distro", "cuda_repo")
-        for branch in data["branches"]
+        for source in SOURCES
+        for data in [sources.get(source, {})]
+        for branch in data.get("branches", [])
         for flavour in source_flavours(data, branch)
         if len(devices) == len(cards) or branch in data.get("switches", data["branches"])
     }
@@ -106,8 +112,7 @@ def expected(system: System, cards: Cards) -> Expected:
     if re.search(r"[-+.](rt\d*|realtime)\b", system.kernel):
         # preempt_rt_sanity_check in conftest.sh of every release.
         return Expected(codes=("kernel_realtime",), words=(system.kernel, "PREEMPT_RT"))
-    branch = next(iter(best))[1]
-    return Expected(best, unproved=doubt(system, sources, best, branch))
+    return Expected(best, unproved=doubt(system, sources, best))
 
 
 def chip_pairs(chip: dict[str, Any]) -> frozenset[tuple[int, str]]:
@@ -126,33 +131,40 @@ def source_flavours(data: dict[str, Any], branch: int) -> tuple[str, ...]:
     return ("open",) if branch in data.get("open_only", ()) else ("open", "proprietary")
 
 
-def preferred(offered: set[tuple[str, int, str]], devices: list[str]) -> frozenset[tuple[str, int, str]]:
-    """Return the best: maintained, not younger than 90 days, with the longest support; the open module where possible.
+def preferred(offered: set[Driver], devices: list[str]) -> Driver | None:
+    """Return the best: of the first source with a maintained branch, else of all sources; None for none at all.
 
-    The open module drives GeForce and workstation cards from branch 560 on without an option (guide, kernel modules).
+    Its branch is not younger than 90 days if there is another, with the longest support; its module the open one where
+    possible. That drives GeForce and workstation cards from branch 560 on without an option (guide, kernel modules).
     """
-    if not offered:
-        return frozenset()
-
-    def order(branch: int) -> tuple[bool, bool, str, int]:
-        data = BRANCHES[branch]
-        ended = bool(data["end"]) and data["end"] < GRID["day"][:7]
-        return (not ended, not data.get("young"), data["end"], branch)
-
-    branch = max({one[1] for one in offered}, key=order)
+    maintained = [one for one in offered if not has_ended(one[1])]
+    first = next((name for name in SOURCES if any(one[0] == name for one in maintained)), None)
+    fitting = [one for one in maintained if one[0] == first] or sorted(offered, key=lambda one: SOURCES.index(one[0]))
+    if not fitting:
+        return None
+    branch = max(
+        (one[1] for one in fitting), key=lambda one: (not BRANCHES[one].get("young"), BRANCHES[one]["end"], one)
+    )
+    source = next(one[0] for one in fitting if one[1] == branch)
+    flavours = {one[2] for one in fitting if one[:2] == (source, branch)}
     open_from = max(CHIPS[device].get("open_from", 0) for device in devices)
-    flavours = {one[2] for one in offered if one[1] == branch}
-    flavour = "open" if "open" in flavours and (branch >= open_from or flavours == {"open"}) else "proprietary"
-    return frozenset(one for one in offered if one[1:] == (branch, flavour))
+    is_open = "open" in flavours and (branch >= open_from or flavours == {"open"})
+    return source, branch, "open" if is_open else "proprietary"
 
 
-def doubt(system: System, sources: dict[str, Any], best: frozenset[tuple[str, int, str]], branch: int) -> str:
+def has_ended(branch: int) -> bool:
+    end = BRANCHES[branch]["end"]
+    return bool(end) and end < GRID["day"][:7]
+
+
+def doubt(system: System, sources: dict[str, Any], best: Driver) -> str:
     """Return what no vendor publishes of a driver on a system; "" for nothing."""
+    source, branch, _ = best
     if "unseen" in system.row and re.search(system.row["unseen"], system.kernel):
         return "nothing is published of this kernel"
     if is_unseen(sources, branch, system.kernel):
         return f"no index with {branch} was read"
-    patched = any(sources[source].get("own_kernels") for source, _, _ in best)
+    patched = sources[source].get("own_kernels")
     known = tuple(int(part) for part in BUILDS_TO.get(branch, "0.0").split("."))
     if not patched and series(system.kernel) > known:
         return f"nothing is published of {branch} on {system.kernel}"
@@ -196,9 +208,9 @@ def judge(system: System, cards: Cards, decided: compose.Plan) -> tuple[str, str
         )
     driver = decided.choices.driver
     if decided.refusals or driver is None or driver.branch is None:
-        return WRONG, f"expected {sorted(right_answer.drivers)}, got {shown(decided)}"
-    if (driver.source, driver.branch, driver.flavour) not in right_answer.drivers:
-        return WRONG, f"expected {sorted(right_answer.drivers)}, got {shown(decided)}"
+        return WRONG, f"expected {right_answer.driver}, got {shown(decided)}"
+    if (driver.source, driver.branch, driver.flavour) != right_answer.driver:
+        return WRONG, f"expected {right_answer.driver}, got {shown(decided)}"
     headers = planned_headers(decided)
     if not any(re.fullmatch(header_pattern(system.kernel), name) for name in headers):
         return WRONG, f"expected headers {header_pattern(system.kernel)}, got {headers}"
@@ -220,19 +232,70 @@ def header_pattern(kernel: str) -> str:
     return str(name).format(kernel=re.escape(kernel), series=".".join(map(str, series(kernel))))
 
 
-def grid() -> Iterator[tuple[System, Cards, str, str]]:
+class Cell(NamedTuple):
+    """A host of the grid. ``why`` its plan is wrong or unproved."""
+
+    system: System
+    cards: Cards
+    judgement: str
+    why: str
+
+
+def grid() -> Iterator[Cell]:
     for system in systems():
         for cards, decided in plans(system):
-            yield (system, cards, *judge(system, cards, decided))
+            yield Cell(system, cards, *judge(system, cards, decided))
 
 
+def wrong_cells(judged: Iterable[Cell]) -> list[str]:
+    return [f"{one.system.name}, {' + '.join(one.cards)}: {one.why}" for one in judged if one.judgement == WRONG]
+
+
+# --- what a walk adds (test_walk_throughs.py) --------------------------------------------------------------------
+
+
+def add_branch(number: int, end: str | None, since: str) -> None:
+    """Let the vendors of the grid have a branch: in NVIDIA's repositories that have the newest one."""
+    newest = max(BRANCHES)
+    young = (datetime.date.fromisoformat(GRID["day"]) - datetime.date.fromisoformat(since)).days < 90
+    BRANCHES[number] = {"end": end or "", "young": young, "flavours": ["open"]}
+    BUILDS_TO[number] = BUILDS_TO[newest]
+    for sources in GRID["sources"].values():
+        listed = sources.get("cuda_repo", {}).get("branches", [])
+        if newest in listed and number not in listed:
+            listed.append(number)
+    CHIPS["3500"]["first"] = number
+
+
+def add_system(words: str, like: str) -> None:
+    """Let there be a release with the repositories and kernels of another one."""
+    kernels = next(row["kernels"] for row in GRID["systems"] if row.get("of") == like)
+    GRID["systems"].append({"os": words, "of": like, "kernels": kernels})
+
+
+@pytest.fixture
+def catalog_of_the_grid() -> Iterator[None]:
+    """The catalog without branches that are newer than the grid: of these it has no expectation."""
+    rows = catalog_data.read_rows()
+    known = rows["branches"]["branches"]
+    rows["branches"]["branches"] = {number: row for number, row in known.items() if number <= max(BRANCHES)}
+    archives = rows["branches"]["archives"]
+    rows["branches"]["archives"] = {
+        name: [number for number in listed if number <= max(BRANCHES)] for name, listed in archives.items()
+    }
+    catalog_data.use(rows)
+    yield
+    catalog_data.use(catalog_data.read_rows())
+
+
+@pytest.mark.usefixtures("catalog_of_the_grid")
 def test_the_grid_is_right_nowhere_wrong_and_seldom_unproved(capsys: pytest.CaptureFixture[str]) -> None:
     judged = list(grid())
-    counts = Counter(judgement for _, _, judgement, _ in judged)
+    counts = Counter(one.judgement for one in judged)
     with capsys.disabled():
         print(
             f"\ngrid of {len(judged)} cells: " + ", ".join(f"{counts[one]} {one}" for one in (RIGHT, WRONG, UNPROVED))
         )
     assert len(GRID["systems"]) == 89 and len(judged) == 135 * 12
-    assert [f"{s.name}, {' + '.join(c)}: {why}" for s, c, judgement, why in judged if judgement == WRONG] == []
+    assert wrong_cells(judged) == []
     assert counts[RIGHT] >= LEAST_RIGHT

@@ -1,11 +1,14 @@
 """The walk-throughs of docs/dev/architecture.md, each done by its letter in a copy of the project."""
 
+import json
 import os
+import random
 import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,8 +19,55 @@ WALKS = dict(
 )
 """Title and text of each walk-through."""
 Edit = Callable[[str], str]
-KEY, CODENAME = "ubuntu2704", "stalwart"
-BRANCH = 625
+
+
+class Drawn(NamedTuple):
+    """What the walks add: a branch, and a release of a distribution that is like one of the catalog.
+
+    ``words``: those of the known release, each with that of the new one. ``system``: ID, VERSION_ID and code name of the new one.
+    """
+
+    branch: int
+    row: dict[str, Any]
+    key: str
+    like: str
+    words: Mapping[str, str]
+    system: str
+
+
+RELEASES = [
+    (
+        "ubuntu2604",
+        "ubuntu2804",
+        {"ubuntu2604": "ubuntu2804", "26.04": "28.04", "resolute": "stalwart"},
+        "ubuntu 28.04 stalwart",
+    ),
+    (
+        "debian13",
+        "debian15",
+        {"debian13": "debian15", '"13"': '"15"', "Debian 13": "Debian 15", "trixie": "duke"},
+        "debian 15 duke",
+    ),
+    ("fedora44", "fedora47", {"fedora44": "fedora47", '"44"': '"47"', "Fedora 44": "Fedora 47"}, "fedora 47 -"),
+]
+
+
+def draw(seed: object) -> Drawn:
+    """Return what a seed gives. Some of the branches are supported longest and old enough: the new default."""
+    rng = random.Random(str(seed))
+    like, key, words, system = rng.choice(RELEASES)
+    kind = rng.choice(["lts", "production", "new_feature"])
+    end = None if kind == "new_feature" else f"{rng.randint(2029, 2033)}-{rng.randint(10, 12)}"
+    since = rng.choice(["2026-05-11", "2026-11-20"])
+    branch = rng.randrange(625, 700, 5)
+    row = {"newest": f"{branch}.10.02", "kind": kind, "since": since, "eol": end, "cuda": "13.6", "flavours": ["open"]}
+    return Drawn(branch, row, key, like, words, system)
+
+
+@pytest.fixture
+def drawn(request: pytest.FixtureRequest) -> Drawn:
+    """What the seed of the run draws (``--hypothesis-seed``, as in the campaign)."""
+    return draw(request.config.getoption("--hypothesis-seed"))
 
 
 def listed(walk: str, word: str) -> list[str]:
@@ -71,26 +121,34 @@ def appended(more: str) -> Edit:
     return lambda text: text + more
 
 
-def of_ubuntu_2704(text: str) -> str:
-    """Return data of Ubuntu 26.04 as data of a release that does not exist."""
-    return text.replace("26.04", "27.04").replace("ubuntu2604", KEY).replace("resolute", CODENAME)
+def renamed(drawn: Drawn, text: str) -> str:
+    """Return data of a known release as data of the drawn one."""
+    for old, new in drawn.words.items():
+        text = text.replace(old, new)
+    return text
 
 
-def with_repositories(text: str) -> str:
-    rows = re.findall(r"^  \S+-ubuntu2604: .*\n", text, re.MULTILINE)
-    assert len(rows) == 2, "NVIDIA's and Docker's"
-    return text + "".join(map(of_ubuntu_2704, rows))
+def with_repositories(drawn: Drawn) -> Edit:
+    def edit(text: str) -> str:
+        rows = re.findall(rf"^  \S+-{drawn.like}: .*\n", text, re.MULTILINE)
+        assert len(rows) == 2, "NVIDIA's and Docker's"
+        return text + "".join(renamed(drawn, row) for row in rows)
+
+    return edit
 
 
-UBUNTU_ROW = next(
-    line
-    for line in (ROOT / "docs/distributions.md").read_text(encoding="utf-8").splitlines(keepends=True)
-    if "`ubuntu2604`" in line
-)
-PLANNED_ROW = UBUNTU_ROW.replace("tested", "planned")
-BRANCH_LINE = (
-    f'  {BRANCH}: {{newest: "{BRANCH}.10.02", kind: new_feature, eol: null, cuda: "13.6", flavours: [open]}}\n'
-)
+def with_page_row(drawn: Drawn) -> Edit:
+    def edit(text: str) -> str:
+        row = next(line for line in text.splitlines(keepends=True) if f"`{drawn.like}`" in line)
+        return text.replace(row, row + renamed(drawn, row.replace("tested", "planned")))
+
+    return edit
+
+
+def branch_line(drawn: Drawn) -> str:
+    return f"  {drawn.branch}: {json.dumps(drawn.row)}\n"
+
+
 VARIABLE = """
   {name}:
     role: {role}
@@ -107,43 +165,49 @@ MESSAGE = """  - code: fan_failed
     patterns:
       - 'GPU fan \\d+ has failed'
 """
-EDITS: Mapping[str, Mapping[str, Edit]] = {
-    "Add a distribution": {
-        "catalog/distros/KEY.yml": lambda _: of_ubuntu_2704((ROOT / "catalog/distros/ubuntu2604.yml").read_text()),
-        "catalog/repositories.yml": with_repositories,
-        "docs/distributions.md": lambda text: text.replace(UBUNTU_ROW, UBUNTU_ROW + of_ubuntu_2704(PLANNED_ROW)),
-    },
-    "Add a driver branch": {"catalog/branches.yml": replaced("# Who has which", f"{BRANCH_LINE}# Who has which")},
-    "Change what happens on Secure Boot": {
-        "plugins/plugin_utils/gpu_ready/plan/driver/install_refusals.py": replaced(
-            '"secure_boot_unsigned",\n        "', '"secure_boot_unsigned",\n        "for certain '
-        ),
-    },
-    "Add a variable": {
-        "catalog/variables/driver.yml": appended(
-            VARIABLE.format(name="nvidia_driver_nickname", role="nvidia_driver", example="green")
-        ),
-    },
-    "Add an option of daemon.json": {
-        "catalog/variables/docker.yml": appended(
-            VARIABLE.format(name="docker_engine_data_root", role="docker_engine", example="/data/docker")
-        ),
-        "plugins/plugin_utils/gpu_ready/plan/containers/docker_options.py": replaced(
-            'KEYS = {"', 'KEYS = {"docker_engine_data_root": "data-root", "'
-        ),
-        "tests/unit/test_daemon_options.py": replaced(
-            "]] = {\n", ']] = {\n    "docker_engine_data_root": ("/data/docker", {"data-root": "/data/docker"}),\n'
-        ),
-    },
-    "Add a message": {
-        "catalog/messages.yml": replaced("\nnvidia_smi:\n", f"\nnvidia_smi:\n{MESSAGE}"),
-        "tests/unit/test_messages.py": replaced(
-            '        (6, "No devices were found"',
-            '        (255, "GPU fan 2 has failed", "fan_failed"),\n        (6, "No devices were found"',
-        ),
-    },
-}
-"""What is done to the files after **Edit**. A walk-through without an entry names no files there."""
+
+
+def edits(drawn: Drawn) -> Mapping[str, Mapping[str, Edit]]:
+    """Return what is done to the files after **Edit**. A walk-through without an entry names no files there."""
+    known = (ROOT / f"catalog/distros/{drawn.like}.yml").read_text(encoding="utf-8")
+    return {
+        "Add a distribution": {
+            "catalog/distros/KEY.yml": lambda _: renamed(drawn, known),
+            "catalog/repositories.yml": with_repositories(drawn),
+            "docs/distributions.md": with_page_row(drawn),
+        },
+        "Add a driver branch": {
+            "catalog/branches.yml": replaced("# Who has which", f"{branch_line(drawn)}# Who has which")
+        },
+        "Change what happens on Secure Boot": {
+            "plugins/plugin_utils/gpu_ready/plan/driver/install_refusals.py": replaced(
+                '"secure_boot_unsigned",\n        "', '"secure_boot_unsigned",\n        "for certain '
+            ),
+        },
+        "Add a variable": {
+            "catalog/variables/driver.yml": appended(
+                VARIABLE.format(name="nvidia_driver_nickname", role="nvidia_driver", example="green")
+            ),
+        },
+        "Add an option of daemon.json": {
+            "catalog/variables/docker.yml": appended(
+                VARIABLE.format(name="docker_engine_data_root", role="docker_engine", example="/data/docker")
+            ),
+            "plugins/plugin_utils/gpu_ready/plan/containers/docker_options.py": replaced(
+                'KEYS = {"', 'KEYS = {"docker_engine_data_root": "data-root", "'
+            ),
+            "tests/unit/test_daemon_options.py": replaced(
+                "]] = {\n", ']] = {\n    "docker_engine_data_root": ("/data/docker", {"data-root": "/data/docker"}),\n'
+            ),
+        },
+        "Add a message": {
+            "catalog/messages.yml": replaced("\nnvidia_smi:\n", f"\nnvidia_smi:\n{MESSAGE}"),
+            "tests/unit/test_messages.py": replaced(
+                '        (6, "No devices were found"',
+                '        (255, "GPU fan 2 has failed", "fan_failed"),\n        (6, "No devices were found"',
+            ),
+        },
+    }
 
 
 def column(page: str, key: str) -> dict[str, str]:
@@ -152,39 +216,45 @@ def column(page: str, key: str) -> dict[str, str]:
     return {row[0]: row[rows[0].index(key)] for row in rows}
 
 
-def distribution_is_planned(copy: Path) -> None:
-    choices = (copy / "docs/dev/driver_choices.md").read_text(encoding="utf-8")
-    assert column(choices, KEY) == column(choices, "ubuntu2604") | {"GPUs": KEY, "branch": KEY}
-    assert f"`{KEY}`" in (copy / "docs/distributions.md").read_text(encoding="utf-8")
+def distribution_is_planned(copy: Path, drawn: Drawn) -> None:
+    choices, key = (copy / "docs/dev/driver_choices.md").read_text(encoding="utf-8"), drawn.key
+    assert column(choices, key) == column(choices, drawn.like) | {"GPUs": key, "branch": key}
+    assert f"`{key}`" in (copy / "docs/distributions.md").read_text(encoding="utf-8")
+    grid_is_right(copy, f"grid.add_system({drawn.system!r}, like={drawn.like!r})")
 
 
-def branch_is_for_unknown_gpus(copy: Path) -> None:
-    before, after = ((root / "docs/dev/driver_choices.md").read_text(encoding="utf-8") for root in (ROOT, copy))
-    for key in ("amzn2023", "debian13", "el8", "el9", "el10", "fedora44", "ubuntu2404"):
-        assert column(after, key)["unknown"] == f"cuda_repo {BRANCH} open", key
-    assert after.count("*branch_not_carried*") == before.count("*branch_not_carried*")
+def branch_is_chosen_by_the_rules(copy: Path, drawn: Drawn) -> None:
+    after = (copy / "docs/dev/driver_choices.md").read_text(encoding="utf-8")
+    assert column(after, "el9")["unknown"] == f"cuda_repo {drawn.branch} open"
+    grid_is_right(copy, f"grid.add_branch({drawn.branch}, {drawn.row['eol']!r}, {drawn.row['since']!r})")
 
 
-def refusal_has_another_message(copy: Path) -> None:
+def grid_is_right(copy: Path, change: str) -> None:
+    """Plan the whole grid in the copy, and compare it with the rules and what this change adds to its expectations."""
+    code = f"from tests.unit import test_grid as grid; {change}; print(grid.wrong_cells(list(grid.grid())))"
+    assert run(copy, "env", "PYTHONPATH=.", ".venv/bin/python", "-c", code).strip() == "[]"
+
+
+def refusal_has_another_message(copy: Path, _: Drawn) -> None:
     assert "REFUSED secure_boot_unsigned: for certain " in (copy / "tests/unit/golden/plans.txt").read_text()
 
 
-def variable_is_documented(copy: Path) -> None:
+def variable_is_documented(copy: Path, _: Drawn) -> None:
     assert "`nvidia_driver_nickname`" in (copy / "docs/variables.md").read_text(encoding="utf-8")
 
 
-def option_is_documented(copy: Path) -> None:
+def option_is_documented(copy: Path, _: Drawn) -> None:
     assert "`docker_engine_data_root`" in (copy / "docs/variables.md").read_text(encoding="utf-8")
 
 
-def message_is_explained(copy: Path) -> None:
+def message_is_explained(copy: Path, _: Drawn) -> None:
     code = "from plugins.plugin_utils.gpu_ready.diagnostics import messages; print(messages.explain_smi(255, 'GPU fan 2 has failed').remedy)"
     assert "replace the fan" in run(copy, "env", "PYTHONPATH=.", ".venv/bin/python", "-c", code)
 
 
-RESULTS: Mapping[str, Callable[[Path], None]] = {
+RESULTS: Mapping[str, Callable[[Path, Drawn], None]] = {
     "Add a distribution": distribution_is_planned,
-    "Add a driver branch": branch_is_for_unknown_gpus,
+    "Add a driver branch": branch_is_chosen_by_the_rules,
     "Change what happens on Secure Boot": refusal_has_another_message,
     "Add a variable": variable_is_documented,
     "Add an option of daemon.json": option_is_documented,
@@ -194,9 +264,9 @@ RESULTS: Mapping[str, Callable[[Path], None]] = {
 
 def test_each_walk_through_that_names_files_to_edit_is_done_here() -> None:
     assert {title: set(listed(walk, "Edit")) for title, walk in WALKS.items() if listed(walk, "Edit")} == {
-        title: set(edits) for title, edits in EDITS.items()
+        title: set(files) for title, files in edits(draw(0)).items()
     }
-    assert set(RESULTS) == set(EDITS)
+    assert set(RESULTS) == set(edits(draw(0)))
 
 
 def run(copy: Path, *command: str) -> str:
@@ -249,11 +319,11 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.host_io
-@pytest.mark.parametrize("title", EDITS)
-def test_a_walk_through_does_what_it_promises(title: str, copy: Path) -> None:
+@pytest.mark.parametrize("title", RESULTS)
+def test_a_walk_through_does_what_it_promises(title: str, copy: Path, drawn: Drawn) -> None:
     walk = WALKS[title]
-    for name, edit in EDITS[title].items():
-        path = copy / name.replace("KEY", KEY)
+    for name, edit in edits(drawn)[title].items():
+        path = copy / name.replace("KEY", drawn.key)
         path.write_text(edit(path.read_text(encoding="utf-8") if path.exists() else ""), encoding="utf-8")
     edited = contents(copy)
     for command in listed(walk, "Run"):
@@ -264,6 +334,6 @@ def test_a_walk_through_does_what_it_promises(title: str, copy: Path) -> None:
     promised = listed(walk, "Written")
     assert [name for name in written if not name.startswith(tuple(promised))] == []
     assert [name for name in promised if not any(one.startswith(name) for one in written)] == []
-    RESULTS[title](copy)
+    RESULTS[title](copy, drawn)
     tests = listed(walk, "Tests")
     assert tests and " passed" in run(copy, ".venv/bin/pytest", "-q", "-x", "-m", "not host_io", *tests)

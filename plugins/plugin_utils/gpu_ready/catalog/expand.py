@@ -83,7 +83,7 @@ def unverified(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_confirmed(value: str, by_value: Mapping[str, bool]) -> bool:
-    """Return whether a source confirms a value: by its name, by a range ("13.1-13.5") that has it, else by the field."""
+    """Return whether a source confirms a value: by its name, by a range ("13.1-13.5") with it, else by the field."""
     if value in by_value:
         return by_value[value]
     for name, confirmed in by_value.items():

@@ -1,12 +1,13 @@
 """Programs that several files of tests run for real, and how `make programs` shares out the tests that start programs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from tests.unit import chromium, real_programs
+from tests.unit import catalogs, chromium, real_programs
 
 TOGETHER = ("test_collection", "test_own_playbook")
 """Files whose tests share a run of Ansible or a built collection: for one process.
@@ -51,3 +52,17 @@ def browser() -> None:
     """A Chromium, or a Chrome."""
     if chromium.find_browser() is None:
         real_programs.need_on_path("chromium", "chromium")
+
+
+@pytest.fixture(scope="module")
+def catalog_of_2026() -> Iterator[None]:
+    """The catalog without branches that came after 620: the numbers of a test are examples of the rules."""
+    with catalogs.until(620):
+        yield
+
+
+@pytest.fixture(scope="module")
+def catalog_of_the_lab() -> Iterator[None]:
+    """The catalog without branches that the lab's mirror has no packages of yet."""
+    with catalogs.until(catalogs.newest_of_the_lab()):
+        yield

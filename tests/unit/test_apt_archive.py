@@ -9,6 +9,8 @@ from gpu_ready_lab import mirror, packages
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 
+pytestmark = pytest.mark.usefixtures("catalog_of_the_lab")
+
 RELEASES = ("ubuntu2204", "ubuntu2404", "ubuntu2604")
 
 

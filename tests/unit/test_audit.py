@@ -20,6 +20,8 @@ from tests.unit import goldens
 from tests.unit.fleet_reports import hosts_of, report_of
 from tests.unit.hosts import H100, P40, T4, V100, bare, carried_out, having
 
+pytestmark = pytest.mark.usefixtures("catalog_of_2026")
+
 SETTINGS = variables.parse_settings({}).settings
 
 

@@ -12,6 +12,8 @@ from tests.unit import past_hosts
 from tests.unit.goldens import decide
 from tests.unit.hosts import B200, T4, V100, bare, installed
 
+pytestmark = pytest.mark.usefixtures("catalog_of_2026")
+
 
 def on(day: str, *devices: str, distro: str = "el9", **given: Any) -> compose.Plan:
     return decide(bare(*devices, distro=distro)._replace(today=day), **given)

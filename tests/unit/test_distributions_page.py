@@ -53,7 +53,7 @@ def test_the_row_of_a_distribution(distribution: str) -> None:
     settings, is_keyless = driver_settings(distribution, "auto")
     chosen = plan(hosts.bare(hosts.T4, distro=distribution), settings).choices.driver
     assert chosen
-    default = f"`{chosen.source}` {chosen.branch}" + (" (1)" if is_keyless else "")
+    default = f"`{chosen.source}`" + (" (1)" if is_keyless else "")
     columns = [catalog.distro(distribution)["pretty"], f"`{distribution}`", default]
     assert f"| {' | '.join([*columns, *(cell(distribution, source) for source in SOURCES)])} |\n" in PAGE
 

@@ -38,6 +38,8 @@ from tests.unit.hosts import (
 )
 from tests.unit.plans import all_todo, chosen_driver
 
+pytestmark = pytest.mark.usefixtures("catalog_of_2026")
+
 NEW, OLD = "580.178.04", "570.211.01"
 
 

@@ -16,6 +16,8 @@ from tests.unit.goldens import decide
 from tests.unit.hosts import T4, V100, bare, having
 from tests.unit.lying_host import ready_facts
 
+pytestmark = pytest.mark.usefixtures("catalog_of_2026")
+
 
 def capture(directory: Path, host: str, facts: Facts, day: int = 20, **settings: Any) -> Path:
     header = captures.Header(host, f"2026-11-{day}T20:00:00Z", "0.1.0", "2.19.14", settings)

@@ -15,10 +15,10 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
 from plugins.module_utils.gpu_ready.facts.model import Facts
-from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
 from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.explain.host import DescribedHost
 from plugins.plugin_utils.gpu_ready.plan import compose
+from tests.unit import catalogs
 from tests.unit.hosts import NVSWITCH, card, having
 from tests.unit.plans import settings, todo
 
@@ -273,24 +273,10 @@ def add_system(words: str, like: str) -> None:
     GRID["systems"].append({"os": words, "of": like, "kernels": kernels})
 
 
-@pytest.fixture
-def catalog_of_the_grid() -> Iterator[None]:
-    """The catalog without branches that are newer than the grid: of these it has no expectation."""
-    rows = catalog_data.read_rows()
-    known = rows["branches"]["branches"]
-    rows["branches"]["branches"] = {number: row for number, row in known.items() if number <= max(BRANCHES)}
-    archives = rows["branches"]["archives"]
-    rows["branches"]["archives"] = {
-        name: [number for number in listed if number <= max(BRANCHES)] for name, listed in archives.items()
-    }
-    catalog_data.use(rows)
-    yield
-    catalog_data.use(catalog_data.read_rows())
-
-
-@pytest.mark.usefixtures("catalog_of_the_grid")
 def test_the_grid_is_right_nowhere_wrong_and_seldom_unproved(capsys: pytest.CaptureFixture[str]) -> None:
-    judged = list(grid())
+    # Of branches that are newer than the grid it has no expectation.
+    with catalogs.until(max(BRANCHES)):
+        judged = list(grid())
     counts = Counter(one.judgement for one in judged)
     with capsys.disabled():
         print(

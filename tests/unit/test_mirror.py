@@ -14,6 +14,8 @@ from gpu_ready_lab.say import LabError, run
 from plugins.plugin_utils.gpu_ready.catalog import data
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 
+pytestmark = pytest.mark.usefixtures("catalog_of_the_lab")
+
 CONTENT = bytes(range(256)) * 40
 DISTRIBUTIONS = ("debian12", "debian13")
 Declared = dict[str, dict[str, set[str]]]

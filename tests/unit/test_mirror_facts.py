@@ -13,6 +13,8 @@ from plugins.plugin_utils.gpu_ready.vendors import check, indexes
 from plugins.plugin_utils.gpu_ready.vendors.check import CHANGED, MISSING, RIGHT
 from plugins.plugin_utils.gpu_ready.vendors.indexes import Index, IndexedPackage, IndexUnread, Tree
 
+pytestmark = pytest.mark.usefixtures("catalog_of_the_lab")
+
 
 def index_of_debs(declared: list[packages.Package]) -> Index:
     paragraphs = [{"Package": one.name, "Version": one.version, **dict(one.fields)} for one in declared]

@@ -10,8 +10,11 @@ from gpu_ready_lab import declarations, dress, mirror, packages, rpms
 from gpu_ready_lab.say import LabError
 
 from plugins.plugin_utils.gpu_ready.catalog import data as catalog_data
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from tests.unit.real_programs import RPM, need_programs
+
+pytestmark = pytest.mark.usefixtures("catalog_of_the_lab")
 
 DISTRIBUTIONS = [
     name
@@ -105,15 +108,13 @@ def flavours_of(number: int) -> Sequence[str]:
     return branch.flavours
 
 
-def package_sets(source: dict[str, Any]) -> Iterator[tuple[int, str, set[str]]]:
+def package_sets(distro: dict[str, Any], source: str) -> Iterator[tuple[int, str, set[str]]]:
     """Return (branch, flavour, names) of all package sets of a driver source, DKMS and precompiled."""
-    for kind in (source, {**source, **source.get("precompiled", {})}):
-        for branch in kind["branches"]:
-            own = kind["branches"][branch].get("packages") if isinstance(kind["branches"], dict) else None
-            for flavours in (own or kind["packages"]).values():
-                for flavour, names in flavours.items():
-                    if flavour in flavours_of(branch):
-                        yield branch, flavour, {name.format(branch=branch) for name in names}
+    for kind in driver_sources.module_kinds(distro, source):
+        for branch in driver_sources.branches(distro, source, kind):
+            for profile in driver_sources.PROFILES:
+                for flavour in flavours_of(branch):
+                    yield branch, flavour, {*driver_sources.packages(distro, source, branch, profile, flavour, kind)}
 
 
 @pytest.mark.parametrize("key", DISTRIBUTIONS)
@@ -123,7 +124,7 @@ def test_the_mirror_has_what_the_catalog_installs(declared: Declared, key: str) 
         if name == "runfile":
             continue
         offered = declared[source["repository"]]
-        for branch, flavour, names in package_sets(source):
+        for branch, flavour, names in package_sets(distro, name):
             of_branch = {rpm.name for rpm in offered if rpm.version.split(".")[0] == str(branch)}
             assert names <= of_branch, f"{name} {branch} {flavour}"
         names = {rpm.name for rpm in offered}

@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = [*sorted((ROOT / "module_utils/gpu_ready").rglob("*.py")), *sorted((ROOT / "library").glob("*.py"))]
 UNITS = {"nvidia-fabricmanager", "nvidia-imex", "nvidia-persistenced", "nvlsm"}
 """Units of systemd that have the name of a package."""
-PARTS = ("packages", "fabricmanager", "subnet_manager", "imex", "persistenced")
+PROGRAMS = {"nvidia-smi", "nvidia-modprobe"}
+"""Programs of the driver that have the name of a package."""
+PARTS = ("packages", "packages_of", "fabricmanager", "subnet_manager", "imex", "persistenced")
 """Fields of a driver source with names of packages."""
 
 
@@ -30,7 +32,8 @@ def texts(value: Any) -> Iterator[str]:
 def names_of_the_catalog() -> set[str]:
     found = {*catalog.distros(), *data.REPOSITORIES, *(str(branch.number) for branch in catalog.branches())}
     for distro in data.DISTROS.values():
-        for source in distro["driver_sources"].values():
+        sources = distro["driver_sources"].values()
+        for source in [*sources, *(source.get("precompiled", {}) for source in sources)]:
             found |= {
                 name for part in PARTS for name in texts(source.get(part)) if re.fullmatch(r"[a-z0-9][\w.{}+-]+", name)
             }
@@ -55,4 +58,4 @@ def test_the_names_are_those_of_the_catalog() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_that_runs_on_hosts_has_a_name_of_the_catalog(path: Path) -> None:
-    assert constants(path) & names_of_the_catalog() <= UNITS
+    assert constants(path) & names_of_the_catalog() <= UNITS | PROGRAMS

@@ -14,6 +14,8 @@ from tests.unit import past_hosts
 from tests.unit.goldens import decide
 from tests.unit.past_hosts import DIRECTORY, PASTS
 
+pytestmark = pytest.mark.usefixtures("catalog_of_2026")
+
 each = pytest.mark.parametrize("name", PASTS)
 
 

@@ -29,6 +29,7 @@ LEAST_RIGHT = 1450
 MANAGERS = {"zypper": "zypper", "tdnf": "tdnf", "dnf": "dnf"}
 SOURCES = ("distro", "cuda_repo")
 """The sources that `auto` uses, in the order in which it tries them (docs/drivers.md)."""
+KERNEL = "nothing is published of a maintained branch on this kernel"
 Cards = tuple[str, ...]
 Driver = tuple[str, int, str]
 """Source, branch and flavour."""
@@ -167,7 +168,7 @@ def doubt(system: System, sources: dict[str, Any], best: Driver) -> str:
     patched = sources[source].get("own_kernels")
     known = tuple(int(part) for part in BUILDS_TO.get(branch, "0.0").split("."))
     if not patched and series(system.kernel) > known:
-        return f"nothing is published of {branch} on {system.kernel}"
+        return KERNEL if not has_ended(branch) else f"nothing is published of {branch} on {system.kernel}"
     return ""
 
 
@@ -214,6 +215,8 @@ def judge(system: System, cards: Cards, decided: compose.Plan) -> tuple[str, str
     headers = planned_headers(decided)
     if not any(re.fullmatch(header_pattern(system.kernel), name) for name in headers):
         return WRONG, f"expected headers {header_pattern(system.kernel)}, got {headers}"
+    if right_answer.unproved == KERNEL and "kernel_unverified" not in {one.code for one in decided.warnings}:
+        return WRONG, f"nothing is published of {driver.branch} on this kernel, and no warning says so"
     return (UNPROVED, right_answer.unproved) if right_answer.unproved else (RIGHT, "")
 
 

@@ -102,6 +102,27 @@ def test_no_module_is_built_for_a_realtime_kernel_that_boots_next() -> None:
 
 
 @pytest.mark.parametrize(
+    ("distro", "kernel", "given", "warned"),
+    [
+        ("debian13", "7.3.4+deb13-amd64", {}, True),
+        ("debian13", "7.1.9+deb13-amd64", {}, False),
+        ("debian13", "7.1.9+deb13-amd64", {"nvidia_driver_branch": "620"}, True),
+        ("debian13", "7.0.9+deb13-amd64", {"nvidia_driver_branch": "620"}, False),
+        ("debian13", "7.3.4+deb13-amd64", {"nvidia_driver_source": "runfile"}, True),
+        ("ubuntu2610", "7.3.0-10-generic", {}, False),  # the archive patches its drivers
+        ("debian13", "unknown", {}, False),
+    ],
+)
+def test_a_kernel_that_no_source_names_is_warned_of(
+    distro: str, kernel: str, given: dict[str, Any], warned: bool
+) -> None:
+    decided = compose.plan(running(bare(T4, distro=distro), kernel), settings(**given))
+    assert not decided.refusals and decided.steps
+    found = [one for one in decided.warnings if one.code == "kernel_unverified"]
+    assert [kernel in one.message for one in found] == [True] * warned
+
+
+@pytest.mark.parametrize(
     ("distro", "kernel", "code"),
     [
         ("el8", "4.18.0-553.144.1.el8_10.x86_64", None),

@@ -68,6 +68,18 @@ def kernel_max(data: Distribution, source: str, kind: str, branch: int) -> str |
     return own or (known.kernel_max if known and built else None)
 
 
+def newest_known_kernel(data: Distribution, source: str, kind: str, branch: int, kernel: str) -> str | None:
+    """Return the newest series of the kernel that a branch is known to build for, None if a kernel is not newer.
+
+    Of a source that patches what it builds for the kernels of its release nothing has to be known.
+    """
+    known, series = catalog.branch(branch), re.match(r"\d+\.\d+", kernel)
+    newest = (
+        known.kernel_known if known and kind == DKMS and not source_entry(data, source, kind).get("patched") else None
+    )
+    return newest if newest and series and versions.compare(series.group(), newest) > 0 else None
+
+
 def builds_for(data: Distribution, source: str, kind: str, branch: int, kernel: str) -> bool:
     """Return False where it is known that a source has no modules of a branch for a kernel, by its release."""
     series = re.match(r"\d+\.\d+", kernel)

@@ -38,6 +38,7 @@ class Branch(NamedTuple):
 
     ``since``: the day of its first release, "" where it does not matter any more. ``kernel_max``: the newest series of
     the kernel ("6.19") before one that its newest release does not build for, None where none is known.
+    ``kernel_known``: the newest one for which a public source confirms that it builds, None where that does not matter.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Branch(NamedTuple):
     flavours: tuple[str, ...]
     since: str = ""
     kernel_max: str | None = None
+    kernel_known: str | None = None
 
 
 class Toolkit(NamedTuple):
@@ -143,6 +145,7 @@ def branches() -> list[Branch]:
             tuple(data["flavours"]),
             data.get("since", ""),
             data.get("kernel_max"),
+            data.get("kernel_known"),
         )
         for number, data in sorted(catalog_data.BRANCHES.items())
     ]

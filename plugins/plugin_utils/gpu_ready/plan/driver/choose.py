@@ -74,7 +74,7 @@ def complete(
         warnings += driver_refusals.next_boot_warnings(facts, names)
     warnings += driver_refusals.kernel_update_warnings(facts, driver, driver_steps.kernel_series(facts))
     if any(step.action == "install" for step in steps):
-        warnings += driver_refusals.unverified_warnings(driver, facts.base.served_gpus, data)
+        warnings += driver_refusals.unverified_warnings(driver, facts, data)
     if not driver.satisfied:
         warnings += driver_refusals.not_in_catalog_warnings(driver, data)
     return Decision(driver, steps, [], warnings)

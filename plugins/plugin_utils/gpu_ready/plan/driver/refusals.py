@@ -192,9 +192,21 @@ def not_in_catalog(what: str, consequence: str) -> Notice:
     )
 
 
-def unverified_warnings(driver: DriverChoice, gpus: list[GpuFacts], data: Distribution) -> list[Notice]:
-    """Warn of facts behind a driver to install that no public source confirms: its branch, the GPU."""
-    found = []
+def unverified_warnings(driver: DriverChoice, facts: Facts, data: Distribution) -> list[Notice]:
+    """Warn of facts behind a driver to install that no public source confirms: its branch, the kernel, the GPU."""
+    found, kernel = [], facts.base.kernel.running
+    newest = driver_sources.newest_known_kernel(data, driver.source, driver.kind or DKMS, driver.branch or 0, kernel)
+    if newest:
+        message = (
+            "no public source confirms that branch %s builds for kernel %s: %s is the newest series that one names"
+        )
+        found.append(
+            Notice(
+                "kernel_unverified",
+                message % (driver.branch, kernel, newest),
+                "try one host of this kind before the others, or boot an older kernel",
+            )
+        )
     if driver_sources.is_unverified(data, driver.source, "branches", driver.branch):
         what = "branch %s of %s" % (driver.branch, driver.source)
         file = driver.runfile
@@ -203,7 +215,7 @@ def unverified_warnings(driver: DriverChoice, gpus: list[GpuFacts], data: Distri
             if file
             else repository.unverified_notice(data, what, driver.packages[0])
         )
-    for gpu in {gpu.device: gpu for gpu in gpus}.values():
+    for gpu in {gpu.device: gpu for gpu in facts.base.served_gpus}.values():
         known = catalog.gpu(gpu.device)
         if known is not None and not known.verified:
             message = "%s is in no list of a driver; its chip takes %s" % (

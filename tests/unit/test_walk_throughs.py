@@ -61,6 +61,7 @@ def draw(seed: object) -> Drawn:
     since = rng.choice(["2026-05-11", "2026-11-20"])
     branch = rng.randrange(625, 700, 5)
     row = {"newest": f"{branch}.10.02", "kind": kind, "since": since, "eol": end, "cuda": "13.6", "flavours": ["open"]}
+    row |= {"kernel_known": "7.0"}
     return Drawn(branch, row, key, like, words, system)
 
 

@@ -289,4 +289,4 @@ def test_what_an_archive_patches_builds_for_the_kernels_of_its_release() -> None
 def test_an_installer_that_no_source_confirms_is_warned_of_with_its_address() -> None:
     decided = decide(bare(T4, distro="el9"), nvidia_driver_branch="620", nvidia_driver_source="runfile")
     (notice,) = [one for one in decided.warnings if one.code == "catalog_unverified"]
-    assert "620.70.06.run" in notice.message and "nvidia_driver_runfile" in notice.remedy
+    assert f"{catalog.branch_rules(620).newest}.run" in notice.message and "nvidia_driver_runfile" in notice.remedy

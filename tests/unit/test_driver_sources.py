@@ -40,7 +40,7 @@ from tests.unit.plans import all_todo, chosen_driver
 
 pytestmark = pytest.mark.usefixtures("catalog_of_2026")
 
-NEW, OLD = "580.178.04", "570.211.01"
+NEW, OLD = catalog.branch_rules(580).newest, catalog.branch_rules(570).newest
 
 
 def steps(decided: compose.Plan) -> dict[str, dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_the_other_flavour_is_another_stream_and_the_old_module_is_removed() -> 
 def test_a_module_package_of_the_other_flavour_is_removed() -> None:
     """A killed transaction can leave both: DKMS would build whichever comes last."""
     host = installed("el9", T4, "cuda_repo", NEW, "open")
-    added = {OTHER_KMOD: "3:580.178.04-1.el9"}
+    added = {OTHER_KMOD: f"3:{NEW}-1.el9"}
     host = having(with_packages(host, **added), driver={"packages": {**host.driver.packages, **added}})
     assert steps(decide(host))["install"]["remove"] == [OTHER_KMOD]
     (why,) = [step.why for step in decide(host).steps if step.action == "install" and step.role == "nvidia_driver"]

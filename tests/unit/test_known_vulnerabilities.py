@@ -76,7 +76,8 @@ def test_the_plan_warns_of_what_stays_vulnerable() -> None:
     ]
     ((message, remedy),) = notices(host("580.95.05"))
     assert message.startswith("the driver 580.95.05 has published vulnerabilities, fixed in 580.159.03 (CVE-")
-    assert remedy == "run playbooks/upgrade_drivers.yml with nvidia_driver_version=580.178.04, or a newer one"
+    newest = catalog.branch_rules(580).newest
+    assert remedy == f"run playbooks/upgrade_drivers.yml with nvidia_driver_version={newest}, or a newer one"
 
 
 def test_a_driver_without_a_fix_in_its_branch_needs_another_branch() -> None:

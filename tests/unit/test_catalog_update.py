@@ -255,7 +255,7 @@ def test_a_closed_list_gets_what_the_index_has_and_an_open_one_needs_nothing(ven
     archive = indexes_of_archive(vendors, "ubuntu2404", [LTS])
     vendors.apt(catalog.repository("cuda-ubuntu2404")["url"], package_names("ubuntu2404", "cuda_repo", [LTS]))
     found = rows(vendors, "ubuntu2404")["distros", "ubuntu2404"].values["driver_sources"]
-    assert archive and found == {"distro": {"branches": ["ubuntu >=470", LTS]}}
+    assert archive and found == {"distro": {"branches": [{"of": "ubuntu", "from": 470}, LTS]}}
     assert LTS not in driver_sources.branches(catalog.distro("ubuntu2404"), "distro")  # as it was
 
 

@@ -324,12 +324,12 @@ def distro_rows(vendors: Vendors, path: str, today: str) -> Iterator[CatalogRow]
             for kind in driver_sources.module_kinds(data, source):
                 more = [n for n in numbers if is_unlisted(data, source, kind, n)]
                 more = [n for n in more if offers(index, data, source, kind, n)]
-                below = ["precompiled"] if kind == driver_sources.PRECOMPILED and "precompiled" in file else []
-                entry = file.get("precompiled", {}) if below else file
+                own = file.get("precompiled") or {}
+                below = ["precompiled"] if kind == driver_sources.PRECOMPILED and "branches" in own else []
+                entry = own if below else file
                 listed = entry.get("branches", driver_sources.branches(data, source, kind))
                 if more:
-                    added = listed | {n: {} for n in more} if isinstance(listed, dict) else [*listed, *more]
-                    put(values, [source, *below, "branches"], added)
+                    put(values, [source, *below, "branches"], [*listed, *more])
                     put(old, [source, *below, "branches"], driver_sources.branches(data, source, kind))
             toolkits = unlisted_toolkits(driver_sources.source_entry(data, source), index)
             if toolkits:
@@ -346,8 +346,7 @@ def put(values: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 def is_unlisted(data: catalog.Distribution, source: str, kind: str, number: int) -> bool:
-    limit = data.get("max_branch")
-    return not driver_sources.carries(data, source, kind, number) and (limit is None or number <= limit)
+    return not driver_sources.carries(data, source, kind, number)
 
 
 def offers(index: Index, data: catalog.Distribution, source: str, kind: str, number: int) -> bool:

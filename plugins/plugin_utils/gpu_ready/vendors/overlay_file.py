@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..catalog import overlay
+from ..catalog.expand import merged
 from ..catalog.files import parse
 from .news import CatalogRow
 
@@ -23,7 +24,7 @@ def merge_rows(own: Mapping[str, Any], rows: list[CatalogRow]) -> dict[str, dict
     """Return the sections of a file with further rows, in the order in which overlay.py has them."""
     found = {name: dict(own.get(name) or {}) for name in overlay.SECTIONS}
     for row in rows:
-        found[row.section][row.key] = overlay.merged(found[row.section].get(row.key) or {}, row.values)
+        found[row.section][row.key] = merged(found[row.section].get(row.key) or {}, row.values)
     return {name: section for name, section in found.items() if section}
 
 

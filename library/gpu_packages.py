@@ -139,7 +139,7 @@ ARGUMENT_SPEC = {
 
 def run(host, params, check):
     manager = select.choose_manager(host, journal.is_open(host))
-    return PackagesAnswer(**install.converge(manager, install.parse_request(params), check))
+    return PackagesAnswer(**install.converge(manager, install.parse_transaction(params), check))
 
 
 def main():

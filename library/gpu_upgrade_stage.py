@@ -10,10 +10,17 @@ description:
   - NVIDIA's installers are downloaded and verified by their checksums. Those of the control node must be at RV(files)
     before; check mode returns these paths.
 options:
-  todo:
-    description: RV(gpu_node_plan#module:todo) of the host.
+  transactions:
+    description:
+      - The package transactions of the upgrade in their order, each with options of M(gpu_packages).
+      - With apt, each is resolved as after the ones before it.
+    type: list
+    elements: dict
+    default: []
+  runfile:
+    description: The installer of the new driver, the parameters of its step, or empty.
     type: dict
-    required: true
+    default: {}
   installer:
     description: The installer of the installed driver, RV(gpu_node_plan#module:upgrade.installer), or empty.
     type: dict
@@ -31,16 +38,27 @@ author: The gpu-ready maintainers
 EXAMPLES = r"""
 - name: Download what the upgrade and its rollback need
   gpu_ready.nodes.gpu_upgrade_stage:
-    todo: "{{ gpu_plan_result.todo }}"
+    transactions:
+      - names: [nvidia-driver-pinning-595]
+        remove: [nvidia-driver-pinning-580]
+        allow_remove: [nvidia-driver-pinning-580]
+        purpose: the pin of the NVIDIA driver
+      - names: [{name: nvidia-open, version: 595.*}]
+        unhold: [nvidia-open]
+        purpose: NVIDIA driver
 
 - name: List what would be downloaded
   gpu_ready.nodes.gpu_upgrade_stage:
-    todo: "{{ gpu_plan_result.todo }}"
+    transactions: [{names: [nvidia-open], purpose: NVIDIA driver}]
   check_mode: true
 
-- name: Download for a saved plan
+- name: Download an installer
   gpu_ready.nodes.gpu_upgrade_stage:
-    todo: "{{ lookup('file', 'plan.json') | from_json }}"
+    runfile:
+      version: 595.91.07
+      source: https://us.download.nvidia.com/tesla/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run
+      sha256: ""
+      sha256_url: https://us.download.nvidia.com/tesla/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run.sha256sum
 """
 
 RETURN = r"""
@@ -75,28 +93,28 @@ from ..module_utils.gpu_ready.answers.upgrade import UpgradeStageAnswer
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
 from ..module_utils.gpu_ready.driver.runfile import fetch as runfile_fetch
 from ..module_utils.gpu_ready.driver.runfile import store as runfile_store
-from ..module_utils.gpu_ready.packaging import select
+from ..module_utils.gpu_ready.packaging import install, select
 from ..module_utils.gpu_ready.upgrade import journal, phases, stage
 
 ANSWER = UpgradeStageAnswer
 ARGUMENT_SPEC = {
-    "todo": {"type": "dict", "required": True},
+    "transactions": {"type": "list", "elements": "dict", "default": []},
+    "runfile": {"type": "dict", "default": {}},
     "installer": {"type": "dict", "default": {}},
     "target": {"type": "str", "default": ""},
 }
 
 
 def run(host, params, check):
-    request = stage.build_request(params["todo"])
-    earlier = stage.read_installer(params["installer"]) if params["installer"] else None
-    installers = [one for one in (request.runfile, earlier) if one]
+    transactions = [install.parse_transaction(one) for one in params["transactions"]]
+    installers = [stage.read_installer(params[name]) for name in ("runfile", "installer") if params[name]]
     files = {one.source: runfile_store.installer_path(one.version) for one in installers if "://" not in one.source}
     if check:
         missing = [one.version for one in installers if not runfile_store.find_installer(one.version, one.sha256)]
-        return UpgradeStageAnswer([str(one) for one in request.pins + request.names], [], missing, files)
+        return UpgradeStageAnswer([spec.name for one in transactions for spec in one.names], [], missing, files)
     recorded = journal.read(host)
     manager = select.choose_manager(host, journal.is_open(host))
-    staged = stage.stage_packages(manager, request)
+    staged = stage.stage_packages(manager, transactions)
     stage.keep_for_rollback(manager, staged, recorded.from_.packages if recorded and recorded.from_ else [])
     missing = stage.stage_installers(installers, host.uname()[1], runfile_fetch.RunfileLimits())
     if recorded:

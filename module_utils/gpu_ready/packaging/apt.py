@@ -1,16 +1,17 @@
 """Calls to apt and dpkg, and pure parsers of what they print."""
 
+import contextlib
 import os
 import re
 import time
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ..base import files
 from ..base.evidence import add_outcome
 from ..base.host import TIMED_OUT, Host, Result
-from . import apt_entries, apt_lists, apt_policy, apt_sources, archives, proxies
+from . import apt_entries, apt_lists, apt_policy, apt_sources, apt_state, archives, proxies
 from .apt_errors import TERM_LOG, explain_failure, find_failed_sources
-from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status
+from .dpkg_status import REINSTALL, STATUS, PackageStatus, parse_dpkg_status, qualified_name
 from .locks import APT_LOCKS, held_locks
 from .manager import (
     HEADERS,
@@ -64,29 +65,31 @@ RETRY = 2.0
 LOCKED = re.compile(r"(?m)^E: (?:Could not get lock|Unable to (?:lock|acquire))")
 ASK_LIMIT = 300.0
 """Seconds for a query: after an update apt-cache first reads all lists."""
-QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\n"
+QUERY = "${Package}\\t${Version}\\t${db:Status-Status}\\t${db:Status-Want}\\t${Architecture}\\n"
 
 
 def parse_installed(text: str) -> Dict[str, Installed]:
-    """Parse `dpkg-query -W -f QUERY`. Of several architectures the installed one counts."""
+    """Parse `dpkg-query -W -f QUERY`; names of a foreign architecture have that behind a colon."""
+    rows = [parts for parts in (line.split("\t") for line in text.splitlines()) if len(parts) == 5]
+    native = next((row[4] for row in rows if row[0] == "dpkg"), "")
     found = {}  # type: Dict[str, Installed]
-    for line in text.splitlines():
-        parts = line.split("\t")
-        if len(parts) == 4 and (parts[0] not in found or parts[2] == "installed"):
-            found[parts[0]] = Installed(parts[1], parts[2], parts[3] == "hold")
+    for row in rows:
+        name = qualified_name(row[0], row[4], native)
+        if name not in found or row[2] == "installed":
+            found[name] = Installed(row[1], row[2], row[3] == "hold")
     return found
 
 
 def parse_simulation(text: str) -> Simulation:
-    """Parse `apt-get --simulate`: lines of Inst, Remv and Purg."""
+    """Parse `apt-get --simulate`: lines of Inst, Remv and Purg. Foreign packages are named as libcuda1:i386."""
     install = {}  # type: Dict[str, Tuple[Optional[str], str]]
     remove = []
     for line in text.splitlines():
-        match = re.match(r"Inst (\S+?)(?::\w+)? (?:\[([^]]*)\] )?\((\S+)", line)
+        match = re.match(r"Inst (\S+) (?:\[([^]]*)\] )?\((\S+)", line)
         if match:
             install[match.group(1)] = (match.group(2), match.group(3))
             continue
-        match = re.match(r"(?:Remv|Purg) (\S+?)(?::\w+)?(?: |$)", line)
+        match = re.match(r"(?:Remv|Purg) (\S+)", line)
         if match and match.group(1) not in remove:
             remove.append(match.group(1))
     return Simulation(install, remove)
@@ -131,8 +134,13 @@ class Apt(Manager):
         Manager.__init__(self, host, wait)
         self.locks = locks
         self.store = store
+        self.state = None  # type: Optional[apt_state.SimulatedState]
+        """What is read in place of the host's packages and pins, while transactions are only simulated."""
 
     def installed(self) -> Dict[str, Installed]:
+        if self.state:
+            found = parse_dpkg_status(self.state.text)
+            return {one.name: Installed(one.version, one.state, one.selection == "hold") for one in found}
         answer = self.host.run(["dpkg-query", "-W", "-f", QUERY], timeout=ASK_LIMIT)
         if answer.rc != 0:
             raise PackageError(explain_failure("reading the package database", answer))
@@ -143,7 +151,7 @@ class Apt(Manager):
         answer = self.host.run(["apt-mark"] + WITHOUT_SOURCES + ["showmanual"], timeout=ASK_LIMIT)
         if answer.rc != 0:
             raise PackageError(explain_failure("reading apt's marks", answer))
-        return {name.partition(":")[0] for name in answer.out.split()}
+        return set(answer.out.split())
 
     def locks_held(self) -> List[Tuple[str, int]]:
         return held_locks(self.host, self.locks)
@@ -195,7 +203,8 @@ class Apt(Manager):
         end = time.monotonic() + self.wait
         while True:
             self.wait_for_locks()
-            answer = self.host.run(["apt-get"] + OPTIONS + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
+            options = OPTIONS + (self.state.options if self.state else [])
+            answer = self.host.run(["apt-get"] + options + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
             if answer.rc == 0 or not LOCKED.search(answer.err) or time.monotonic() >= end:
                 return answer
             time.sleep(RETRY)
@@ -476,25 +485,35 @@ class Apt(Manager):
     def removal_command(self, names: List[str]) -> List[str]:
         return WITHOUT_SOURCES + ["purge", "--allow-change-held-packages", "--ignore-hold"] + names
 
+    @contextlib.contextmanager
+    def simulated(self) -> Iterator[None]:
+        with apt_state.simulated_state(self.host, self.store) as self.state:
+            try:
+                yield
+            finally:
+                self.state = None
+
     def hold(self, names: List[str]) -> None:
-        """Protect packages from upgrades (changes the host)."""
+        """Protect packages from upgrades (changes the host, or its simulated state)."""
         self.mark("hold", names)
 
     def unhold(self, names: List[str]) -> None:
-        """Release packages (changes the host)."""
+        """Release packages (changes the host, or its simulated state)."""
         self.mark("unhold", names)
 
     def mark(self, verb: str, names: List[str]) -> None:
-        """Set or release holds (changes the host)."""
+        """Set or release holds (changes the host, or its simulated state)."""
+        if self.state:
+            self.state.select(names, "hold" if verb == "hold" else "install")
+            return
         self.wait_for_locks()
         answer = self.host.run(["apt-mark"] + WITHOUT_SOURCES + [verb] + names, timeout=120.0)
         if answer.rc != 0:
             raise PackageError(explain_failure("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        answer = self.host.run(
-            ["apt-get"] + OPTIONS + ["-s", "-o", "Debug::NoLocking=1"] + argv, timeout=ASK_LIMIT, env=ENVIRONMENT
-        )
+        options = OPTIONS + (self.state.options if self.state else []) + ["-s", "-o", "Debug::NoLocking=1"]
+        answer = self.host.run(["apt-get"] + options + argv, timeout=ASK_LIMIT, env=ENVIRONMENT)
         if answer.rc != 0:
             raise PackageError(self.describe_failure(what, answer) + self.describe_failed_sources())
         return parse_simulation(answer.out)

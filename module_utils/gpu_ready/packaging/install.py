@@ -1,6 +1,6 @@
 """Installs, removes and holds packages, and records in the manifest what is new."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from ..base import manifest, manifest_notes
 from ..base.evidence import without_evidence
@@ -24,8 +24,12 @@ OWNERS = {owner for owners in (GROUPS, USERS, LEFTOVERS) for names in owners.val
 """Packages whose removal leaves users, groups or files."""
 
 
-class PackageRequest(NamedTuple):
-    """The desired packages; ``parts`` are regular expressions for what metapackages depend on, by metapackage."""
+class Transaction(NamedTuple):
+    """One package transaction: what is installed, removed, held and released with it, as the options of gpu_packages.
+
+    Preparation, check and execution get the same one. ``parts``: regular expressions for what metapackages depend on,
+    by metapackage. ``unhold`` is released before, ``allow_remove`` may be removed because others conflict with it.
+    """
 
     names: List[PackageSpec]
     optional: List[PackageSpec]
@@ -45,24 +49,32 @@ class PackageRequest(NamedTuple):
         return "installing " + self.purpose
 
 
-def parse_request(params: Dict[str, Any]) -> PackageRequest:
-    """Return the request in the options of gpu_packages."""
-    return PackageRequest(
-        names=package_specs(params["names"]),
-        optional=package_specs(params["optional"]),
-        parts={value["name"]: value["parts"] for value in params["names"] if pins_parts(value)},
-        streams=params["streams"] or {},
-        remove=params["remove"],
-        purge=params["purge"],
-        hold=params["hold"],
-        unhold=params["unhold"],
-        allow_remove=params["allow_remove"],
-        update_cache=params["update_cache"],
-        purpose=params["purpose"],
+class PlannedChange(NamedTuple):
+    """What the package manager is called with for a transaction; ``missing``: those of ``specs`` to be installed."""
+
+    specs: List[PackageSpec]
+    missing: List[PackageSpec]
+    calls: List[List[str]]
+    simulation: Simulation
+
+
+def parse_transaction(params: Mapping[str, Any]) -> Transaction:
+    """Return the transaction in options of gpu_packages; absent ones have their defaults."""
+    names, optional = params.get("names") or [], params.get("optional") or []
+    lists = {name: params.get(name) or [] for name in ("remove", "hold", "unhold", "allow_remove")}
+    return Transaction(
+        names=package_specs(names),
+        optional=package_specs(optional),
+        parts={value["name"]: value["parts"] for value in names if pins_parts(value)},
+        streams=params.get("streams") or {},
+        purge=bool(params.get("purge")),
+        update_cache=bool(params.get("update_cache")),
+        purpose=params.get("purpose") or "the packages",
+        **lists,
     )
 
 
-def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str, Any]:
+def converge(manager: Manager, request: Transaction, check: bool) -> Dict[str, Any]:
     """Install, remove and hold what the request asks for; returns the module's values."""
     result: Dict[str, Any] = {"installed": {}, "removed": [], "held": [], "versions": {}}
     manager.owned = owned = manifest.owned_packages(manifest.read())
@@ -71,22 +83,28 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
     if not check:
         manifest_notes.forget_packages([name for name in owned if name not in before], OWNERS)
 
-    locked = manager.held() if request.unhold else []
-    result["unheld"] = [name for name in request.unhold if name in locked]
-    if result["unheld"] and not check:
-        manager.unhold(result["unheld"])
+    if check and find_held(manager, request):
+        with manager.simulated():
+            return converge_packages(manager, request, before, check, result)
+    return converge_packages(manager, request, before, check, result)
 
+
+def converge_packages(
+    manager: Manager, request: Transaction, before: Dict[str, Installed], check: bool, result: Dict[str, Any]
+) -> Dict[str, Any]:
+    """Carry out a transaction, or simulate it for a check; adds to ``result`` and returns it."""
+    result["unheld"] = release(manager, request)
     streams_before = switch_streams(manager, request.streams, check)
     result["streams"] = {name: request.streams[name] for name in streams_before}
     try:
-        specs = choose_specs(manager, request, before, check)
         if check and streams_before:
             # Only an enabled stream shows its packages: a simulation would describe another stream's.
+            specs = choose_specs(manager, request, before, check)
             missing = missing_packages(before, specs)
             result["installed"].update({spec.name: spec.version or "any" for spec in missing})
             result["removed"] += [name for name in request.remove if is_installed(before, name)]
         else:
-            change_packages(manager, request, specs, request.remove, check, result)
+            specs = change_packages(manager, request, check, result)
             if request.purge and not check:
                 purge_configuration(manager, request.remove)
     except PackageError:
@@ -125,15 +143,31 @@ def converge(manager: Manager, request: PackageRequest, check: bool) -> Dict[str
     return result
 
 
+def find_held(manager: Manager, request: Transaction) -> List[str]:
+    locked = manager.held() if request.unhold else []
+    return [name for name in request.unhold if name in locked]
+
+
+def release(manager: Manager, request: Transaction) -> List[str]:
+    """Release what a transaction releases; returns the packages that were held."""
+    held = find_held(manager, request)
+    if held:
+        manager.unhold(held)
+    return held
+
+
 def choose_specs(
-    manager: Manager, request: PackageRequest, before: Dict[str, Installed], check: bool
+    manager: Manager, request: Transaction, before: Dict[str, Installed], check: bool
 ) -> List[PackageSpec]:
     """Return the requested packages, the optional ones that a source offers, and the parts of exact metapackages."""
     optional = missing_packages(before, request.optional)
     if optional and request.update_cache and not check and manager.lists_are_stale():
         manager.update()  # lists that were never read offer nothing
     offers = manager.offers([spec.name for spec in optional])
-    specs = request.names + [spec for spec in optional if offers.get(spec.name)]
+    offered = [
+        spec for spec in optional if any(version_matches(spec.version, one) for one in offers.get(spec.name, []))
+    ]
+    specs = request.names + offered
     exact = missing_packages(before, [spec for spec in specs if spec.name in request.parts])
     if exact:
         refresh_lists(manager, request, exact, check)
@@ -150,49 +184,63 @@ def missing_packages(installed: Dict[str, Installed], specs: List[PackageSpec]) 
     ]
 
 
-def refresh_lists(manager: Manager, request: PackageRequest, specs: List[PackageSpec], check: bool) -> None:
+def is_offered(spec: PackageSpec, offers: Dict[str, List[str]]) -> bool:
+    return any(version_matches(spec.version, one) for one in offers.get(spec.name, []))
+
+
+def refresh_lists(manager: Manager, request: Transaction, specs: List[PackageSpec], check: bool) -> None:
     """Read the package lists again when they are old, or offer no matching version of a package."""
     if not specs or not request.update_cache or check:
         return
     offers = manager.offers([spec.name for spec in specs])
-    offered = [any(version_matches(spec.version, one) for one in offers.get(spec.name, [])) for spec in specs]
-    if not all(offered) or manager.lists_are_stale():
+    if not all(is_offered(spec, offers) for spec in specs) or manager.lists_are_stale():
         manager.update()
 
 
-def change_packages(
-    manager: Manager,
-    request: PackageRequest,
-    specs: List[PackageSpec],
-    remove: List[str],
-    check: bool,
-    result: Dict[str, Any],
-) -> None:
-    """Install and remove in one transaction where the manager can; adds to ``installed`` and ``removed``."""
-    before = manager.installed()
+def plan_transaction(
+    manager: Manager, request: Transaction, before: Dict[str, Installed], check: bool
+) -> PlannedChange:
+    """Return the calls of a transaction, from the state that the manager sees: holds are released by then.
+
+    The one place where they are made: for the preparation of an upgrade, for a check, and for the execution. ``check``:
+    the package lists are not read again.
+    """
+    specs = choose_specs(manager, request, before, check)
     missing = missing_packages(before, specs)
-    remove = [name for name in remove if is_installed(before, name)]
+    remove = [name for name in request.remove if is_installed(before, name)]
     if not missing and not remove:
-        return
+        return PlannedChange(specs, missing, [], Simulation({}, []))
     refresh_lists(manager, request, missing, check)
     change = PackageChange(missing, remove, request.allow_remove)
-    calls, simulation = manager.plan_change(request.what, change)
+    return PlannedChange(specs, missing, *manager.plan_change(request.what, change))
+
+
+def change_packages(manager: Manager, request: Transaction, check: bool, result: Dict[str, Any]) -> List[PackageSpec]:
+    """Install and remove in one transaction where the manager can; adds to ``installed`` and ``removed``.
+
+    Returns the packages that are installed by then.
+    """
+    before = manager.installed()
+    planned = plan_transaction(manager, request, before, check)
+    if not planned.calls:
+        return planned.specs
     if not check:
-        requested = [spec.name for spec in missing]
+        requested = [spec.name for spec in planned.missing]
         try:
-            apply_recorded(manager, request.what, calls, simulation, requested)
+            apply_recorded(manager, request.what, planned.calls, planned.simulation, requested)
         except PackageError as error:
             if "404" not in without_evidence(str(error)):
                 raise
             # Lists that are older than the mirror name files that it no longer has: read them again, once.
             manager.update()
-            calls, simulation = manager.plan_change(request.what, change)
-            apply_recorded(manager, request.what, calls, simulation, requested)
-    result["installed"].update({name: after for name, (_, after) in simulation.install.items()})
-    result["removed"] += simulation.remove
-    if remove and not check and missing_packages(manager.installed(), missing):
+            planned = plan_transaction(manager, request, before, check)
+            apply_recorded(manager, request.what, planned.calls, planned.simulation, requested)
+    result["installed"].update({name: after for name, (_, after) in planned.simulation.install.items()})
+    result["removed"] += planned.simulation.remove
+    if request.remove and not check and missing_packages(manager.installed(), planned.missing):
         # yum 3 cannot replace packages in one transaction: it has removed them by now.
-        change_packages(manager, request, specs, [], check, result)
+        change_packages(manager, request._replace(remove=[]), check, result)
+    return planned.specs
 
 
 def apply_recorded(
@@ -269,7 +317,7 @@ def restore_protection(
         manager.hold(remaining)
 
 
-def packages_to_hold(request: PackageRequest, after: Dict[str, Installed], result: Dict[str, Any]) -> List[str]:
+def packages_to_hold(request: Transaction, after: Dict[str, Installed], result: Dict[str, Any]) -> List[str]:
     return [
         name
         for name in request.hold

@@ -1,9 +1,10 @@
 """The common interface of apt, dnf and yum, and what gpu-ready refuses to do with them."""
 
+import contextlib
 import os
 import re
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..base import validation
 from ..base.errors import GpuReadyError
@@ -358,6 +359,11 @@ class Manager:
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
         """Return what a call would do; changes nothing."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def simulated(self) -> Iterator[None]:
+        """Leave the host as it is meanwhile: holds are set, and the packages are, in a simulated state of it."""
         raise NotImplementedError
 
     def hold(self, names: List[str]) -> None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -16,7 +16,7 @@ from ..plan.changes import FactChange, add, apply_changes, drop, set_to
 from ..plan.driver.parameters import assignments
 from .copies import copy_files
 from .effects import Before, Declared, package_changes, removal_effects, standard_effects
-from .model import COPY, DIRECTORY, INSTALL, Execution, Parameters, given
+from .model import COPY, DIRECTORY, INSTALL, Answer, Execution, Parameters, given
 from .reboot import Permissions, refuse_reboot
 from .repository import add_repositories, repository_effects
 
@@ -25,6 +25,12 @@ UNINSTALLER = "/usr/bin/nvidia-uninstall"
 """Of NVIDIA's installer."""
 NO_DRIVER: dict[str, object] = {"driver.on_disk": None, "driver.origin": None, "runtime.driver_files": None}
 NO_DRIVER |= {"driver.userspace": [], "driver.dkms": [], "driver.module_files": []}
+SERVICES = {
+    "nvidia-fabricmanager": "NVSwitch fabric manager",
+    "nvidia-imex": "NVIDIA IMEX",
+    "nvidia-persistenced": "NVIDIA persistence daemon",
+}
+REMOVAL = ("remove", "allow_remove")
 PERSISTENCE = {"driver.persistence.running": True, "driver.persistence.off": False}
 
 
@@ -60,17 +66,32 @@ def parameters_effects(step: Parameters, before: Before) -> Iterator[FactChange]
     yield add("driver.options", {path: text}) if text else drop("driver.options", [path])
 
 
+def change_packages(transactions: Iterable[Answer], part: Execution) -> None:
+    """Carry out package transactions."""
+    for one in transactions:
+        part.run("gpu_packages", one, INSTALL)
+
+
+def detect_transactions(step: Parameters) -> Iterator[Answer]:
+    """Yield the installation of nvidia-detect."""
+    yield {"names": step["packages"], "update_cache": True, "purpose": "nvidia-detect"}
+
+
 def detect(step: Parameters, part: Execution) -> None:
     """Compare the plan with nvidia-detect."""
-    arguments = {"names": step["packages"], "update_cache": True, "purpose": "nvidia-detect"}
-    part.run("gpu_packages", arguments, INSTALL)
+    change_packages(detect_transactions(step), part)
     part.run("gpu_nvidia_detect", {"expect": step["expect"], "gpus": step.get("gpus", [])})
+
+
+def removal_transactions(step: Parameters) -> Iterator[Answer]:
+    """Yield the removal of another driver's packages."""
+    removed = {"unhold": step["unhold"], "remove": step["packages"], "allow_remove": step["packages"]}
+    yield {**removed, "purpose": "the NVIDIA installer"}
 
 
 def remove_packages(step: Parameters, part: Execution) -> None:
     """Remove the packages of another driver."""
-    removed = {"unhold": step["unhold"], "remove": step["packages"], "allow_remove": step["packages"]}
-    part.run("gpu_packages", {**removed, "purpose": "the NVIDIA installer"}, INSTALL)
+    change_packages(removal_transactions(step), part)
 
 
 def runfile(step: Parameters, part: Execution) -> None:
@@ -105,16 +126,22 @@ def runfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield set_to("driver.dkms", [DkmsFacts("nvidia", module.version, step["kernels"])])
 
 
+def install_transactions(step: Parameters) -> Iterator[Answer]:
+    """Yield the pin, which apt applies only in the transaction after it, and the driver."""
+    if step["pin_packages"]:
+        unhold = [name for name in step["unhold"] if name in step["pin_remove"]]
+        pin = {"names": step["pin_packages"], "unhold": unhold, **dict.fromkeys(REMOVAL, step["pin_remove"])}
+        yield {**pin, "update_cache": True, "purpose": "the pin of the NVIDIA driver"}
+    arguments = {name: step[name] for name in ("streams", "unhold", "allow_remove", "remove")}
+    arguments |= {"names": step["packages"], **given(step, "optional")}
+    yield {**arguments, "update_cache": True, "purpose": "NVIDIA driver"}
+
+
 def install(step: Parameters, part: Execution) -> None:
     """Install the driver's packages; compiling the module takes minutes."""
     if step["runfile"] is not None:  # one that gpu-ready installed, or nvidia_driver_replace_foreign
         part.run("gpu_driver_runfile", {"state": "absent"}, COPY)
-    if step["pin_packages"]:  # a separate transaction: apt applies a pin only in the next one
-        pin = {"names": step["pin_packages"], "allow_remove": step["pin_remove"], "update_cache": True}
-        part.run("gpu_packages", {**pin, "purpose": "the pin of the NVIDIA driver"}, INSTALL)
-    arguments = {name: step[name] for name in ("streams", "unhold", "allow_remove", "remove")}
-    arguments |= {"names": step["packages"], "update_cache": True, "purpose": "NVIDIA driver"}
-    part.run("gpu_packages", arguments, INSTALL)
+    change_packages(install_transactions(step), part)
     # Packages without their module: a killed build, a loss of power, or a kernel that was installed later.
     if step["rebuild"] is not None:
         part.run("gpu_dkms", {"kernel": step["rebuild"]["kernel"]}, INSTALL)
@@ -122,7 +149,8 @@ def install(step: Parameters, part: Execution) -> None:
 
 def install_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the packages and the driver in them."""
-    changes = [*standard_effects(step, before)]
+    names = [*step["packages"], *step.get("optional", [])]
+    changes = [*standard_effects({**step, "packages": names}, before)]
     yield from changes
     origin = before.origin(apply_changes(before.facts, changes).driver.packages)
     yield from driver_changes(before.module(step["expect"]), origin)
@@ -135,10 +163,15 @@ def next_kernel(step: Parameters, part: Execution) -> None:
     part.run("gpu_dkms", {"kernel": step["kernel"]}, INSTALL)
 
 
+def hold_transactions(step: Parameters) -> Iterator[Answer]:
+    """Yield the holds, with the tools that set them."""
+    held = {"names": step["tools"], "hold": step["packages"]}
+    yield {**held, "purpose": "the hold of the NVIDIA driver"}
+
+
 def hold(step: Parameters, part: Execution) -> None:
     """Hold the driver's packages."""
-    held = {"names": step["tools"], "hold": step["packages"]}
-    part.run("gpu_packages", {**held, "purpose": "the hold of the NVIDIA driver"}, INSTALL)
+    change_packages(hold_transactions(step), part)
 
 
 def hold_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
@@ -184,11 +217,15 @@ def activate_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
         yield set_to("base.nouveau", base.nouveau._replace(name=None, loaded=False, bound=[]))
 
 
+def umad_transactions(step: Parameters) -> Iterator[Answer]:
+    """Yield the installation of the kernel's modules for InfiniBand."""
+    if step["packages"]:
+        yield {"optional": step["packages"], "purpose": "the kernel modules mlx5_ib and ib_umad"}
+
+
 def umad(step: Parameters, part: Execution) -> None:
     """Load the modules that the fabric manager of NVLink 5 needs, now and at each boot."""
-    if step["packages"]:
-        modules = {"optional": step["packages"], "purpose": "the kernel modules mlx5_ib and ib_umad"}
-        part.run("gpu_packages", modules, INSTALL)
+    change_packages(umad_transactions(step), part)
     part.run("gpu_files", {"files": [{"path": step["path"], "content": step["content"]}]})
     part.run("gpu_kernel_module", {"modules": step["modules"]})
 
@@ -199,29 +236,29 @@ def start(step: Parameters, part: Execution, **more: bool) -> None:
     part.run("gpu_service", {"name": step["service"], "state": state, **more})
 
 
-def replace(step: Parameters, part: Execution, purpose: str) -> None:
-    """Have packages of the driver's version: another branch has them under other names, and two do not go together."""
-    removed = dict.fromkeys(("remove", "allow_remove", "unhold"), step["remove"])
-    part.run("gpu_packages", {"names": step["packages"], "hold": step["hold"], **removed, "purpose": purpose}, INSTALL)
+def service_transactions(step: Parameters) -> Iterator[Answer]:
+    """Yield packages of the driver's version: another branch may have them under other names, and two do not fit."""
+    unhold = [*step["remove"], *(one["name"] for one in step["packages"] if one["version"])]
+    packages = {"names": step["packages"], "hold": step["hold"], "unhold": unhold, "purpose": SERVICES[step["service"]]}
+    yield {**packages, **dict.fromkeys(REMOVAL, step["remove"])}
 
 
 def fabricmanager(step: Parameters, part: Execution) -> None:
     """Run the fabric manager of the driver's version."""
-    replace(step, part, "NVSwitch fabric manager")
+    change_packages(service_transactions(step), part)
     start(step, part)
 
 
 def imex(step: Parameters, part: Execution) -> None:
     """Have IMEX of the driver's version. Only the site knows which nodes share memory, and configures and starts it."""
-    replace(step, part, "NVIDIA IMEX")
+    change_packages(service_transactions(step), part)
     if step["start"]:
         start(step, part)
 
 
 def persistenced(step: Parameters, part: Execution) -> None:
     """Run the persistence daemon of the driver's version."""
-    packages = {"names": step["packages"], "hold": step["hold"], "purpose": "NVIDIA persistence daemon"}
-    part.run("gpu_packages", packages, INSTALL)
+    change_packages(service_transactions(step), part)
     start(step, part, persistence=True)
 
 
@@ -243,17 +280,19 @@ STEPS: dict[str, Declared] = {
         blacklist_nouveau, standard_effects, {"base.nouveau.blacklisted": True}
     ),
     "nvidia_driver.parameters": Declared(parameters, parameters_effects),
-    "nvidia_driver.detect": Declared(detect, standard_effects),
-    "nvidia_driver.remove_packages": Declared(remove_packages, removal_effects, NO_DRIVER),
+    "nvidia_driver.detect": Declared(detect, standard_effects, transactions=detect_transactions),
+    "nvidia_driver.remove_packages": Declared(remove_packages, removal_effects, NO_DRIVER, removal_transactions),
     "nvidia_driver.runfile": Declared(runfile, runfile_effects),
-    "nvidia_driver.install": Declared(install, install_effects),
+    "nvidia_driver.install": Declared(install, install_effects, transactions=install_transactions),
     "nvidia_driver.next_kernel": Declared(next_kernel, standard_effects, {"driver.kernel_without_module": None}),
-    "nvidia_driver.hold": Declared(hold, hold_effects),
+    "nvidia_driver.hold": Declared(hold, hold_effects, transactions=hold_transactions),
     "nvidia_driver.activate": Declared(activate, activate_effects),
     "nvidia_driver.umad": Declared(
-        umad, standard_effects, {"base.umad": UmadFacts(present=True, loaded=True, at_boot=True)}
+        umad, standard_effects, {"base.umad": UmadFacts(present=True, loaded=True, at_boot=True)}, umad_transactions
     ),
-    "nvidia_driver.fabricmanager": Declared(fabricmanager, service_effects, {"driver.fabricmanager": True}),
-    "nvidia_driver.imex": Declared(imex, imex_effects),
-    "nvidia_driver.persistenced": Declared(persistenced, service_effects, PERSISTENCE),
+    "nvidia_driver.fabricmanager": Declared(
+        fabricmanager, service_effects, {"driver.fabricmanager": True}, service_transactions
+    ),
+    "nvidia_driver.imex": Declared(imex, imex_effects, transactions=service_transactions),
+    "nvidia_driver.persistenced": Declared(persistenced, service_effects, PERSISTENCE, service_transactions),
 }

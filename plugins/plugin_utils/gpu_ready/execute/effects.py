@@ -14,7 +14,7 @@ from ....module_utils.gpu_ready.cuda.cudnn import model as cudnn
 from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from ..completion.probes import make_probes
 from ..plan.changes import FactChange, add, drop, set_to
-from .model import Parameters, Step
+from .model import Answer, Parameters, Step
 
 
 class Before(Protocol):
@@ -36,14 +36,19 @@ class Before(Protocol):
 
 
 Effects = Callable[[Parameters, Before], Iterable[FactChange]]
+Transactions = Callable[[Parameters], Iterable[Answer]]
 
 
 class Declared(NamedTuple):
-    """The function of a step, and what it changes; ``facts``: values by path that follow in any case."""
+    """The function of a step, and what it changes; ``facts``: values by path that follow in any case.
+
+    ``transactions``: its package transactions as options of gpu_packages, in their order. An upgrade prepares them.
+    """
 
     run: Step
     effects: Effects
     facts: Mapping[str, object] = {}
+    transactions: Transactions = lambda step: []
 
     def changes(self, step: Parameters, before: Before) -> Iterator[FactChange]:
         """Yield what the step changes on a host."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from ..plan.changes import set_to
 from . import containers, cuda, driver, monitoring, verification
 from .effects import Declared, Effects
-from .model import Caller, Execution, Parameters, StepFailed, fail
+from .model import Answer, Caller, Execution, Parameters, StepFailed, fail
 
 WRONG = (
     "an answer of this host has not the form that its module gives ({!r}), and nothing of it was used. Remedy: find out"
@@ -37,6 +37,11 @@ EFFECTS: dict[str, Effects] = {
 def steps_of(name: str, todo: Mapping[str, Parameters]) -> list[str]:
     """Return the steps of a part in the order of the plan."""
     return [step for step in todo if step.partition(".")[0] == name]
+
+
+def package_transactions(name: str, todo: Mapping[str, Parameters]) -> list[Answer]:
+    """Return the package transactions of a part, as its steps make them and in their order: options of gpu_packages."""
+    return [one for step in steps_of(name, todo) for one in STEPS[step].transactions(todo[step])]
 
 
 def execute(

@@ -92,8 +92,9 @@ def prepare_host(host: TurnHost, plan: Answer, backwards: bool) -> None:
         if planned["staged"]:  # a resumed run has everything and needs no network
             return
         begins("downloads")
-        installer = {"installer": planned["installer"]} if planned.get("installer") else {}
-        request = {"todo": todo, **installer}
+        runfiles = {"runfile": todo.get("nvidia_driver.runfile"), "installer": planned.get("installer")}
+        request: dict[str, Any] = {name: one for name, one in runfiles.items() if one}
+        request["transactions"] = steps.package_transactions("nvidia_driver", todo)
         copy_installers(host, planned, request)
         request["target"] = planned.get("to") or ""
         host.run("gpu_ready.nodes.gpu_upgrade_stage", request, COPY)
@@ -101,8 +102,7 @@ def prepare_host(host: TurnHost, plan: Answer, backwards: bool) -> None:
 
 def copy_installers(host: TurnHost, planned: Mapping[str, Any], request: Mapping[str, Any]) -> None:
     """Copy installers of the control node that the host has not."""
-    runfiles = [request["todo"].get("nvidia_driver.runfile"), planned.get("installer")]
-    sources = [str(one["source"]) for one in runfiles if one]
+    sources = [str(request[name]["source"]) for name in ("runfile", "installer") if name in request]
     if not any("://" not in source for source in sources):
         return
     own = Execution(host)

@@ -13,6 +13,7 @@ from ...catalog.model import Distribution
 from ..model import DriverChoice
 from . import steps as driver_steps
 from .candidates import OF_KERNEL, Candidate, DriverRequest, drives, fits_policy, installed_kinds
+from .parts import installed_parts, other_choices
 
 MODULES = ["nvidia", "nvidia-uvm"]
 MIXED = "mixed"
@@ -55,7 +56,7 @@ def adopt_driver(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], dat
         flavour=disk.flavour,
         version=request.version,
         profile=request.profile,
-        packages=driver_steps.installed_parts(facts) if missing or not names else names,
+        packages=installed_parts(facts) if missing or not names else names,
         modules=MODULES,
         satisfied=True,
         why="driver %s of %s is adopted as it is" % (disk.version, driver_packages.publisher_name(origin)),
@@ -79,7 +80,7 @@ def contradicting_packages(facts: Facts, driver: DriverChoice, data: Distributio
 
     Both could be loaded or built instead. A metapackage of the same version contradicts nothing, in whatever branch.
     """
-    disk, found = facts.driver.on_disk, driver_steps.packages_to_remove(facts, driver, data)
+    disk, found = facts.driver.on_disk, other_choices(facts, driver, data)
     modules = driver_packages.module_packages(found)
     return [
         name for name in found

@@ -12,8 +12,9 @@ from ..model import DriverChoice, Refusal, RepositoryRequest, VariableChange, re
 from . import alternatives, candidates
 from .alternatives import Situation
 from .candidates import Candidate
+from .parts import is_foreign
 from .refusals import gpu_label, kernel_unfit, managed_host
-from .steps import driver_repositories, has_fabricmanager, is_foreign
+from .steps import driver_repositories, has_fabricmanager
 
 NEEDED_BYTES = 3 * 1024**3
 """Free space under /usr and /var for a driver with its module build and its packages."""

@@ -31,6 +31,7 @@ class ModprobeParams(NamedTuple):
 class DriverInstallParams(NamedTuple):
     """Packages of a driver. ``remove`` are removed first, ``allow_remove`` may be removed by the package manager.
 
+    ``optional``: installed ones that get the driver's version where a source has it. ``unhold``: also pins.
     ``runfile``: uninstaller to run before. ``rebuild``: the kernel to build the module for.
     """
 
@@ -44,6 +45,7 @@ class DriverInstallParams(NamedTuple):
     runfile: str | None
     rebuild: NextKernelParams | None
     expect: DriverTarget
+    optional: list[PackageTarget] = []
 
 
 class DetectParams(NamedTuple):

@@ -26,6 +26,7 @@ from .model import (
     RemovePackagesParams,
     RunfileParams,
 )
+from .parts import find_left_parts, is_foreign, package_version
 
 FABRICMANAGER_PACKAGE = re.compile(r"nvidia-fabric-?manager(-\d{3})?$")
 KERNEL_METAPACKAGE = re.compile(r"^linux-image-(?!unsigned-|extra-)([a-z][a-z0-9.+-]*)(?<!-dbg)$")
@@ -253,30 +254,26 @@ def package_steps(facts: Facts, driver: DriverChoice, data: Distribution) -> lis
         return [extension_step(facts, driver)]
     entry = driver_sources.source_entry(data, driver.source, driver.kind or DKMS)
     pinning = entry.get("pinning")
-    own = set(driver.packages) | set(driver.exact or {})
     pins = [pinning.format(branch=driver.version or driver.branch)] if pinning else []
     other_pins = [name for name in installed_pins(facts, data) if name not in pins]
-    removals = packages_to_remove(facts, driver, data)
+    exact = sorted(set(driver.exact or {}) - set(driver.packages))
+    names = driver.packages + exact + packages_for_next_boot(facts, driver, data)
+    left = find_left_parts(facts, driver, data, names)
     params = DriverInstallParams(
-        packages=[
-            PackageTarget(name, package_version(name, driver, data))
-            for name in driver.packages
-            + sorted(set(driver.exact or {}) - set(driver.packages))
-            + packages_for_next_boot(facts, driver, data)
-        ],
+        packages=[PackageTarget(name, package_version(name, driver, data)) for name in names],
         pin_packages=pins,
         pin_remove=other_pins if pins else [],
         streams={"nvidia-driver": driver.stream} if driver.stream else {},
-        remove=removals + ([] if pins else other_pins),
-        allow_remove=sorted(set(state.packages) - own),
-        # The version lock of a package that an interrupted run removed would block its successor.
-        unhold=sorted(set(state.held) | (own & set(facts.packages.held))),
+        remove=left.remove + ([] if pins else other_pins),
+        allow_remove=sorted(set(state.packages) - set(names)),
+        unhold=sorted({*left.release, *(set(other_pins) & set(facts.packages.held))}),
         runfile=state.runfile if is_foreign(facts, driver) else None,
         rebuild=rebuild(facts, driver),
         expect=DriverTarget(driver.branch, driver.version, driver.flavour),
+        optional=left.follow,
     )
     disruption = DRIVER_RELOAD if state.loaded else NONE
-    install = Step("nvidia_driver.install", install_reason(facts, driver, removals), disruption, params)
+    install = Step("nvidia_driver.install", install_reason(facts, driver, left.remove), disruption, params)
     return detect_steps(facts, driver, entry) + [install]
 
 
@@ -300,16 +297,6 @@ def extension_step(facts: Facts, driver: DriverChoice) -> Step:
     )
     parts = " and ".join(facts.driver.missing_parts or missing)
     return Step("nvidia_driver.install", "%s is missing beside driver %s" % (parts, disk.version), params=params)
-
-
-def installed_parts(facts: Facts) -> list[str]:
-    """Return the packages of the installed driver to hold: all but those for one kernel, which are removed with it."""
-    kernels = [*facts.base.kernel.installed, facts.base.kernel.running]
-    return sorted(
-        name
-        for name in facts.driver.packages
-        if not name.startswith("linux-") and not any(kernel in name for kernel in kernels)
-    )
 
 
 def installed_fabricmanager(facts: Facts) -> str | None:
@@ -348,21 +335,6 @@ def installed_pins(facts: Facts, data: Distribution) -> list[str]:
     """Return the installed packages that pin a version or branch of the driver. They exclude the packages of others."""
     starts = [entry["pinning"].split("{")[0] for entry in data["driver_sources"].values() if entry.get("pinning")]
     return sorted(name for name in facts.packages.installed if name.startswith(tuple(starts)))
-
-
-def package_version(name: str, driver: DriverChoice, data: Distribution) -> str | None:
-    """Return the version that a package must have, None for any.
-
-    A pin or a module stream decides what is installed, but only a version also changes what is installed already. A
-    name with the branch in it, and a source with a single branch, need none (some of their packages have other
-    versions).
-    """
-    if driver.exact is not None:
-        return driver.exact.get(name)
-    if driver.version:
-        return driver.version + "-*"
-    single = driver_sources.branches(data, driver.source, driver.kind or DKMS) == [driver.branch]
-    return None if single or str(driver.branch) in name else "%d.*" % (driver.branch or 0)
 
 
 def detect_steps(facts: Facts, driver: DriverChoice, entry: DriverSource) -> list[Step]:
@@ -404,43 +376,6 @@ def rebuild(facts: Facts, driver: DriverChoice) -> NextKernelParams | None:
     if facts.driver.on_disk or not complete:
         return None
     return NextKernelParams(facts.base.kernel.running)
-
-
-def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -> list[str]:
-    """Return the packages to remove: all packages of a foreign driver, else those of another branch, flavour or kind.
-
-    Not all of them conflict by their package metadata, but two modules for one kernel, or two branches of libraries,
-    do not work.
-    """
-    present = facts.driver.packages
-    if is_foreign(facts, driver):
-        return sorted(present)
-    source, kernels = driver.source, facts.base.kernel.installed
-    ours = (driver.kind, driver.branch, driver.flavour)
-    own: set[str] = set(driver.packages) | set(driver.exact or {})
-    others: set[str] = set()
-    installed = versions.branch(facts.driver.on_disk.version) if facts.driver.on_disk else 0
-    for kind in driver_sources.module_kinds(data, source):
-        for branch in {installed, *driver_sources.branches(data, source, kind)}:
-            for flavour in driver_sources.FLAVOURS:
-                for names in (
-                    driver_sources.packages(data, source, branch, profile, flavour, kind, kernel)
-                    for profile in PROFILES
-                    for kernel in kernels
-                ):
-                    (own if (kind, branch, flavour) == ours else others).update(names)
-    return sorted((others - own) & set(present))
-
-
-def is_foreign(facts: Facts, driver: DriverChoice) -> bool:
-    """Return True if a driver of another origin is installed.
-
-    What an interrupted run of gpu-ready left is in its manifest.
-    """
-    state = facts.driver
-    if state.origin == "unknown" and set(state.packages) <= set(facts.runtime.manifest.packages):
-        return False
-    return state.origin not in (None, driver.source)
 
 
 def matches_choice(version: str, driver: DriverChoice) -> bool:

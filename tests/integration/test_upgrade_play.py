@@ -143,7 +143,7 @@ NAMES = {
     "gpu_verify": "expect digest image archive remove_archive devices compute framework framework_image timeout probes",
     "gpu_lease": "state lasts living take_over age resumes",
     "gpu_upgrade_journal": "phase driver target reason rollout",
-    "gpu_upgrade_stage": "todo installer target",
+    "gpu_upgrade_stage": "transactions runfile installer target",
     "gpu_drain_journal": "record remove",
 }
 

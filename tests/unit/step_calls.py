@@ -32,6 +32,7 @@ SETTINGS: dict[str, Any] = {
 }
 FILES: list[dict[str, str]] = [{"path": "/etc/x", "content": "x"}]
 OPTIONS: dict[str, Any] = {"path": "/etc/docker/daemon.json", "set": {"runtimes": {"nvidia": {}}}, "unset": ["y"]}
+I_OF_580 = {"name": "i", "version": "580.*"}
 MORE: dict[str, list[dict[str, Any]]] = {
     "nvidia_driver.parameters": [
         {"path": "/p", "content": "c", "rebuild": "r"},
@@ -47,6 +48,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
             "unhold": ["u"],
             "allow_remove": ["a"],
             "remove": ["r"],
+            "optional": ["o"],
             "rebuild": {"kernel": "6.1"},
         }
     ],
@@ -79,8 +81,8 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"packages": [], "path": "/u", "content": "u", "modules": ["ib_umad"]},
     ],
     "nvidia_driver.imex": [
-        {"packages": ["i"], "hold": ["h"], "remove": ["r"], "service": "s", "start": True},
-        {"packages": ["i"], "hold": ["h"], "remove": ["r"], "service": "s", "start": False},
+        {"packages": [I_OF_580], "hold": ["h"], "remove": ["r"], "service": "nvidia-imex", "start": True},
+        {"packages": [I_OF_580], "hold": ["h"], "remove": ["r"], "service": "nvidia-imex", "start": False},
     ],
     "cuda_toolkit.remove": [{"packages": ["x"], "toolkits": ["t"]}, {"packages": [], "toolkits": ["t"]}],
     "cuda_toolkit.runfile": [

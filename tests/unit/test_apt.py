@@ -30,9 +30,9 @@ def test_simulation() -> None:
     assert found.install == {
         "libc6": ("2.36-9", "2.36-10"),
         "nvidia-smi": (None, "535.261.03-1"),
-        "libx": (None, "1.2"),
+        "libx:i386": (None, "1.2"),
     }
-    assert found.new == ["libx", "nvidia-smi"]
+    assert found.new == ["libx:i386", "nvidia-smi"]
     assert found.remove == ["old-thing"]
 
 
@@ -60,8 +60,11 @@ def test_version_matches(pattern: str | None, version: str, fits: bool) -> None:
 
 
 def test_installed_prefers_the_architecture_that_is_there() -> None:
-    text = "a\t1\tinstalled\thold\nb\t2\tnot-installed\tunknown\nb\t3\tinstalled\tinstall\n\nb\t4\tconfig-files\tdeinstall\n"
-    found = apt.parse_installed(text)
+    """A package of a foreign architecture is another one: it has holds of its own, and a version."""
+    rows = "a 1 installed hold amd64|b 2 not-installed unknown |b 3 installed install all||b 4 config-files deinstall amd64"
+    rows += "|dpkg 1 installed install amd64|a 1 installed install i386"
+    found = apt.parse_installed(rows.replace(" ", "\t").replace("|", "\n") + "\n")
+    assert not found["a:i386"].hold and set(found) == {"a", "b", "dpkg", "a:i386"}
     assert found["a"].hold and packages.is_installed(found, "a")
     assert found["b"].version == "3" and not found["b"].hold
 

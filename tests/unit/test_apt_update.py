@@ -72,7 +72,7 @@ def test_a_broken_source_of_others_is_named_and_stops_nothing(
     for word in words:
         assert word in message
     assert found.offers(["gpu-tool"]) == {"gpu-tool": ["1.0-1"]}
-    request = install.parse_request(
+    request = install.parse_transaction(
         {
             **dict.fromkeys(("names", "optional", "remove", "hold", "unhold", "allow_remove"), []),
             **{"names": ["gpu-tool"], "streams": {}, "purge": False, "update_cache": True, "purpose": "a tool"},

@@ -192,7 +192,7 @@ def test_a_service_waits_for_the_reboot_that_the_new_module_needs(answer: dict[s
             return {**super().run(*arguments), **answer}
 
     modules = Module(SETTINGS)
-    daemon = {"packages": ["p"], "hold": [], "service": "nvidia-persistenced"}
+    daemon = {"packages": [{"name": "p", "version": None}], "hold": [], "remove": [], "service": "nvidia-persistenced"}
     part = execute(
         modules, nvidia_driver__activate=MORE["nvidia_driver.activate"][1], nvidia_driver__persistenced=daemon
     )

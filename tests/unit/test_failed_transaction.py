@@ -50,7 +50,7 @@ def manager(host: PrivateRoot) -> Apt:
 def converge(host: PrivateRoot, *names: str, remove: tuple[str, ...] = ()) -> None:
     """What gpu_packages does."""
     specs = [PackageSpec(*name.split("=")) for name in names]
-    request = install.PackageRequest(specs, [], {}, {}, list(remove), False, [], [], list(remove), False, "packages")
+    request = install.Transaction(specs, [], {}, {}, list(remove), False, [], [], list(remove), False, "packages")
     install.converge(manager(host), request, check=False)
 
 

@@ -26,7 +26,7 @@ PROGRAMS = {
     "yum": ("/usr/bin/yum", ""),
 }
 """Program and link by form (dnf(8): /usr/bin/dnf is a link on all that have it)."""
-ASKED = r"dpkg-query -W -f ${Package}\t${Version}\t${db:Status-Status}\t${db:Status-Want}\n"
+ASKED = r"dpkg-query -W -f ${Package}\t${Version}\t${db:Status-Status}\t${db:Status-Want}\t${Architecture}\n"
 WITHOUT = "-o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=-"
 ANSWERED = "Installing:\n new x86_64 1-1 r 1 k\nOperation aborted.\n"
 
@@ -621,7 +621,7 @@ def test_a_failure_names_its_purpose() -> None:
         "update_cache": False,
         "purpose": "docker",
     }
-    assert install.parse_request(params).what == "installing docker"
+    assert install.parse_transaction(params).what == "installing docker"
 
 
 def test_only_the_own_list_of_a_third_party_repository_is_read() -> None:

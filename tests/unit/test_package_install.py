@@ -1,5 +1,7 @@
 """gpu_packages: what is installed, recorded and held, and what a failure leaves."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,14 @@ class Fake(Manager):
             for name, (_, version) in simulation.install.items():
                 self.database[name] = Installed(version, "installed", False)
 
+    @contextlib.contextmanager
+    def simulated(self) -> Iterator[None]:
+        before = dict(self.database)
+        try:
+            yield
+        finally:
+            self.database = before
+
     def hold(self, names: list[str]) -> None:
         self.database.update({name: self.database[name]._replace(hold=True) for name in names})
 
@@ -106,7 +116,7 @@ def manifest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def converge(manager: Fake, check: bool = False, **values: Any) -> dict[str, Any]:
     names = values.pop("names", [])
-    request = install.PackageRequest([], [], {}, {}, [], False, [], [], [], False, "docker")
+    request = install.Transaction([], [], {}, {}, [], False, [], [], [], False, "docker")
     specs = [PackageSpec(*name.split("=")) for name in names]
     return install.converge(manager, request._replace(names=specs, **values), check)
 

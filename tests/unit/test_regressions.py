@@ -1,5 +1,7 @@
 """Defects that comparable tools had or have, each with a test that fails where the same mistake is made again."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,10 @@ from plugins.module_utils.gpu_ready.facts import driver as look_at_driver
 from plugins.module_utils.gpu_ready.hardware import pci
 from plugins.module_utils.gpu_ready.packaging import apt_errors, dnf_errors, install, openpgp, pinned_key, rpm
 from plugins.module_utils.gpu_ready.packaging import manager as packages
-from plugins.module_utils.gpu_ready.upgrade import stage
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.completion import os_family
+from plugins.plugin_utils.gpu_ready.execute import steps
 from plugins.plugin_utils.gpu_ready.plan.model import RepositoryParams
 from plugins.plugin_utils.gpu_ready.verdict import judge
 from tests.unit import test_verify as verdicts
@@ -334,8 +336,9 @@ def test_a_service_with_the_branch_in_its_name_replaces_that_of_the_other_branch
     decided = decide(host, **request, nvidia_driver_replace_foreign=True)
     params = all_todo(decided)[f"nvidia_driver.{service}"]
     assert params["remove"] == [f"nvidia-{service}-580"]
-    staged = stage.build_request(all_todo(decided))
-    assert f"nvidia-{service}-580" in staged.remove and "nvidia-fs-dkms" not in staged.remove + staged.allowed
+    staged = steps.package_transactions("nvidia_driver", all_todo(decided))
+    removed = [name for one in staged for name in (*one.get("remove", []), *one.get("allow_remove", []))]
+    assert f"nvidia-{service}-580" in removed and "nvidia-fs-dkms" not in removed
 
 
 def test_streams_only_where_there_is_modularity() -> None:
@@ -387,12 +390,20 @@ class Packages(packages.Manager):
     def plan_change(self, what: str, change: packages.PackageChange) -> tuple[list[list[str]], packages.Simulation]:
         locked = [spec.name for spec in change.install if spec.name in self.locks]
         assert not locked, f"{locked} are held while they are to change"
-        return [], packages.Simulation({spec.name: (self.packages.get(spec.name), "2") for spec in change.install}, [])
+        return [["install"]], packages.Simulation(
+            {spec.name: (self.packages.get(spec.name), "2") for spec in change.install}, []
+        )
 
     def apply_change(self, what: str, calls: list[list[str]], simulation: packages.Simulation) -> None:
         if self.fails:
             raise packages.PackageError("the mirror is down")
         self.packages.update({name: after for name, (_, after) in simulation.install.items()})
+
+    @contextlib.contextmanager
+    def simulated(self) -> Iterator[None]:
+        before = self.locks
+        yield
+        self.locks = before
 
     def hold(self, names: list[str]) -> None:
         self.locks = sorted({*self.locks, *names})
@@ -412,7 +423,7 @@ def manifest_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def converge(manager: Packages, request: dict[str, Any], check: bool = False) -> None:
-    install.converge(manager, install.parse_request(request), check)
+    install.converge(manager, install.parse_transaction(request), check)
 
 
 def request(**given: Any) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def root(tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> Inst
 
 
 def converge(root: InstallingRoot, *names: str, **values: Any) -> None:
-    request = install.PackageRequest([], [], {}, {}, [], False, [], [], [], False, "the driver")
+    request = install.Transaction([], [], {}, {}, [], False, [], [], [], False, "the driver")
     request = request._replace(names=[PackageSpec(name) for name in names], **values)
     install.converge(Apt(root, locks=()), request, False)
 

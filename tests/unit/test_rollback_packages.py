@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from plugins.module_utils.gpu_ready.base import manifest
-from plugins.module_utils.gpu_ready.packaging import archives
+from plugins.module_utils.gpu_ready.base import work_directories
+from plugins.module_utils.gpu_ready.packaging import apt_state, archives
 from plugins.module_utils.gpu_ready.packaging.apt import Apt
+from plugins.module_utils.gpu_ready.packaging.install import parse_transaction
 from plugins.module_utils.gpu_ready.packaging.manager import PackageChange, PackageError, PackageSpec
 from plugins.module_utils.gpu_ready.upgrade import stage
 from tests.unit.private_root import Deb, PrivateRoot, Repository
@@ -55,8 +56,8 @@ def installed(host: PrivateRoot) -> dict[str, str]:
 
 def prepare_upgrade(host: PrivateRoot) -> stage.StagedPackages:
     """What gpu_upgrade_stage does for a plan that installs the new version."""
-    request = stage.StageRequest(names=[{"name": DRIVER, "version": NEW}])
-    staged = stage.stage_packages(manager(host), request)
+    transaction = parse_transaction({"names": [{"name": DRIVER, "version": NEW}]})
+    staged = stage.stage_packages(manager(host), [transaction])
     stage.keep_for_rollback(manager(host), staged, [])
     return staged
 
@@ -155,12 +156,14 @@ def test_the_driver_is_chosen_with_the_pins_as_they_will_be(
 ) -> None:
     """The present pin package is removed, the next one counts, and so does what the owner pins; nothing of it is left."""
     newest, preferences, work = "1:580.200-0ubuntu1", host.root / "etc/apt/preferences.d", tmp_path / "work"
-    monkeypatch.setattr(stage, "PREFERENCES", str(preferences))
-    monkeypatch.setattr(manifest, "DIRECTORY", str(work))
+    monkeypatch.setattr(apt_state, "PREFERENCES", str(preferences))
+    monkeypatch.setattr(work_directories, "SMALL_FILES", str(work))
+    work.mkdir()
     preferences.mkdir()
     repository.driver(OLD)
     manager(host).update()
-    install(host, OLD)
+    calls, simulation = manager(host).plan_change("library", PackageChange([PackageSpec(LIBRARY)], [], []))
+    manager(host).apply_change("library", calls, simulation)
     pins = [
         Deb(f"pin-{name}", files={f"{preferences}/pin-{name}": pin(DRIVER, of)})
         for name, of in (("old", OLD), ("new", NEW))
@@ -173,21 +176,24 @@ def test_the_driver_is_chosen_with_the_pins_as_they_will_be(
     apt.apply_change("pins", calls, simulation)
     (preferences / "pin-old").write_text(pin(DRIVER, OLD))
     (preferences / "owner").write_text(pin(LIBRARY, NEW))
-    request = stage.StageRequest(names=[DRIVER], pins=["pin-new"], pins_removed=["pin-old"])
-    staged = stage.stage_packages(manager(host), request)
+    driver = parse_transaction({"names": [DRIVER]})
+    staged = stage.stage_packages(
+        manager(host), [parse_transaction({"names": ["pin-new"], "remove": ["pin-old"]}), driver]
+    )
     assert staged.coming == [f"{LIBRARY}={NEW}", f"{DRIVER}={NEW}", "pin-new=1"]
-    assert staged.kept == [f"{LIBRARY}={OLD}", f"{DRIVER}={OLD}", "pin-old=1"]
+    assert staged.kept == [f"{LIBRARY}={OLD}", "pin-old=1"]
     assert all(archives.find_deb(host, *package.split("=")) for package in staged.coming + staged.kept)
-    assert set(installed(host)) == {DRIVER, LIBRARY, "pin-old"} and list(work.iterdir()) == []
+    assert set(installed(host)) == {LIBRARY, "pin-old"} and list(work.iterdir()) == []
     # Without another pin the present one decides.
-    assert stage.stage_packages(manager(host), stage.StageRequest(names=[DRIVER])).coming == []
+    assert stage.stage_packages(manager(host), [driver]).coming == [f"{DRIVER}={OLD}"]
 
 
 def test_packages_that_an_installer_replaces_are_kept(host: PrivateRoot, repository: DriverRepository) -> None:
     with_old_driver(host, repository)
-    staged = stage.stage_packages(manager(host), stage.StageRequest(replaced=[LIBRARY, "absent"]))
-    assert staged == ([], [f"{LIBRARY}={OLD}"])
-    assert stage.stage_packages(manager(host), stage.StageRequest()) == ([], [])
+    removal = parse_transaction({"remove": [LIBRARY, "absent"], "allow_remove": [DRIVER]})
+    staged = stage.stage_packages(manager(host), [removal])
+    assert staged == ([], [f"{LIBRARY}={OLD}", f"{DRIVER}={OLD}"])
+    assert stage.stage_packages(manager(host), []) == ([], [])
 
 
 def test_files_of_rpms_are_found_in_caches_and_in_repositories_on_the_disk(

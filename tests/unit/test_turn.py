@@ -11,6 +11,7 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
 from plugins.module_utils.gpu_ready.upgrade import model as journal
+from plugins.plugin_utils.gpu_ready.execute.steps import package_transactions
 from plugins.plugin_utils.gpu_ready.turn import begin as begins
 from plugins.plugin_utils.gpu_ready.turn import drain, prepare, run, table
 from plugins.plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, Unreachable
@@ -690,7 +691,8 @@ def test_a_preparation_repairs_installs_headers_and_copies_installers(tmp_path: 
         path.touch()
     headers = {"packages": ["linux-headers"], "optional": [], "kernel": "6.1"}
     todo = {REPAIR: {}, "kernel_headers.install": headers, "nvidia_driver.repository": {"repositories": []}}
-    todo |= {"nvidia_driver.runfile": {"source": str(new)}, "nvidia_driver.install": {}}
+    removal = {"packages": ["old"], "unhold": ["old"]}
+    todo |= {"nvidia_driver.remove_packages": removal, "nvidia_driver.runfile": {"source": str(new)}}
 
     class Host(MemoryHost):
         def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
@@ -721,7 +723,9 @@ def test_a_preparation_repairs_installs_headers_and_copies_installers(tmp_path: 
         [plan] = calls_of(host, "gpu_node_plan")
         assert plan["overrides"] == {**ONLY, **(BACK if backwards else {})}
         asked, request = calls_of(host, "gpu_upgrade_stage")
-        assert request == {"todo": todo, "installer": {"source": str(old)}, "target": NEW}
+        runfiles = {"runfile": {"source": str(new)}, "installer": {"source": str(old)}}
+        assert request == {**runfiles, "transactions": package_transactions("nvidia_driver", todo), "target": NEW}
+        assert [one["remove"] for one in request["transactions"]] == [["old"]]
         assert request.items() >= asked.items()
         assert [one["src"] for one in calls_of(host, "copy")] == [str(new), str(old)]
     url = Host(Disk())

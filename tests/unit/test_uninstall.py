@@ -127,7 +127,7 @@ def test_a_source_list_that_somebody_deleted_is_not_restored(tmp_path: Path) -> 
 
 def query(*lines: str) -> dict[tuple[str, ...], Result]:
     return {
-        ("dpkg-query", "-W", "-f", apt.QUERY): Result(0, "".join(line + "\n" for line in lines), ""),
+        ("dpkg-query", "-W", "-f", apt.QUERY): Result(0, "".join(f"{line}\tamd64\n" for line in lines), ""),
         ("apt-mark", *apt.WITHOUT_SOURCES, "showmanual"): Result(0, "", ""),
     }
 

@@ -12,7 +12,7 @@ from plugins.module_utils.gpu_ready.base.disruptions import DRIVER_RELOAD, REBOO
 from plugins.module_utils.gpu_ready.base.errors import GpuReadyError
 from plugins.module_utils.gpu_ready.base.host import Host
 from plugins.module_utils.gpu_ready.facts.model import DkmsFacts, Facts, GpuProcess, ModuleFacts, VerifiedFacts
-from plugins.module_utils.gpu_ready.upgrade import journal, phases, stage
+from plugins.module_utils.gpu_ready.upgrade import journal, phases
 from plugins.module_utils.gpu_ready.upgrade.model import RecordedDriver, UpgradeJournal
 from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
 from plugins.plugin_utils.gpu_ready.plan.driver import choose as driver
@@ -779,25 +779,6 @@ def test_a_host_that_was_rolled_back_is_tried_again() -> None:
 # ---- what is downloaded beforehand
 
 
-def test_downloads_are_those_that_the_steps_need() -> None:
-    todo: dict[str, dict[str, object]] = {
-        "nvidia_driver.install": {
-            "packages": [{"name": "cuda-drivers", "version": "595.91.07-*"}],
-            "pin_packages": ["pin-595"],
-            "pin_remove": ["pin-580"],
-            "streams": {},
-            "remove": ["old"],
-            "allow_remove": ["older"],
-        },
-        "nvidia_driver.hold": {"tools": ["versionlock"], "packages": []},
-        "gpu_verify.verify": {"expect": {}},
-    }
-    request = stage.build_request(todo)
-    assert request.names == [{"name": "cuda-drivers", "version": "595.91.07-*"}, "versionlock"]
-    assert (request.pins, request.pins_removed, request.remove, request.allowed) == (["pin-595"], ["pin-580"], ["old"], ["older"])  # fmt: skip
-    assert stage.build_request({}) == stage.StageRequest()
-
-
 def test_the_installers_of_upgrade_and_rollback_are_known_beforehand() -> None:
     seen = bare(T4, distro="debian12")
     given = variables.parse_settings({"gpu_ready_mirror": "http://m"}).settings
@@ -807,13 +788,6 @@ def test_the_installers_of_upgrade_and_rollback_are_known_beforehand() -> None:
     file = "/srv/595.91.07/NVIDIA-Linux-x86_64-595.91.07.run"
     beside = driver.earlier_installer(seen, given._replace(nvidia_driver_runfile=file), "580.95.05")
     assert beside and beside.source == "/srv/580.95.05/NVIDIA-Linux-x86_64-580.95.05.run"
-    todo: dict[str, dict[str, object]] = {
-        "nvidia_driver.runfile": {"version": "595.91.07"},
-        "nvidia_driver.remove_packages": {"packages": ["old"]},
-    }
-    assert stage.build_request(todo).runfile == ("595.91.07", "", "", "") and stage.build_request(todo).replaced == [
-        "old"
-    ]
 
 
 def test_the_duration_of_a_plan_is_that_of_earlier_turns() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.packaging import archives, dnf
+from plugins.module_utils.gpu_ready.packaging.install import Transaction, parse_transaction
 from plugins.module_utils.gpu_ready.packaging.manager import Installed, PackageError, Simulation
 from plugins.module_utils.gpu_ready.upgrade import stage
 from tests.unit.recorded import RecordedHost
@@ -25,15 +26,20 @@ class Dnf(dnf.Dnf):
             RecordedHost(files=repository, links={"/usr/bin/dnf": program}, programs={("dnf",): Result(0, "", "")})
         )
         self.directory = directory
-        self.simulated = simulated
+        self.simulated_change = simulated
+        self.options_of: list[list[str]] = []
         self.lost: tuple[str, ...] = ()
         self.calls: list[list[str]] = []
 
     def installed(self) -> dict[str, Installed]:
         return {name: Installed(OLD, "installed", False) for name in ("cuda-drivers", "nvidia-driver", "tool")}
 
+    def note(self, *words: str) -> None:
+        self.calls.append([*words])
+        self.options_of.append(self.extra_options)
+
     def update(self) -> None:
-        self.calls.append(["update"])
+        self.note("update")
 
     def offers(self, names: list[str]) -> dict[str, list[str]]:
         return {name: [NEW, OLD] for name in names}
@@ -42,11 +48,11 @@ class Dnf(dnf.Dnf):
         return {"nvidia-driver": NEW} if ("cuda-drivers", NEW) in packages else {}
 
     def simulate(self, what: str, argv: list[str]) -> Simulation:
-        self.calls.append(["simulate", *argv])
-        return self.simulated
+        self.note("simulate", *argv)
+        return self.simulated_change
 
     def run_change(self, what: str, argv: list[str], needed: str = "") -> Result:
-        self.calls.append(argv)
+        self.note(*argv)
         version = OLD if argv[0] == "reinstall" else NEW
         for name in [word.partition("-3:")[0] for word in argv if not word.startswith("-")][1:]:
             if name not in self.lost:
@@ -62,66 +68,73 @@ def no_cache_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "RPM_CACHES", ())
 
 
+def transaction(**options: Any) -> Transaction:
+    return parse_transaction({"purpose": "NVIDIA driver", **options})
+
+
 def test_what_the_upgrade_and_its_rollback_install_is_downloaded(tmp_path: Path) -> None:
+    """dnf resolves the union of the transactions: it reads no state that one of them would leave."""
     manager = Dnf(tmp_path, BOTH)
-    names: list[object] = [DRIVER | {"parts": "nvidia-driver$"}]
-    request = stage.StageRequest(names=names, pins=["pin-595"], pins_removed=["tool"], streams={"nvidia": "595"})
-    staged = stage.stage_packages(manager, request)
+    tools = transaction(names=["tool-of-locks"], hold=["cuda-drivers"])
+    driver = transaction(
+        names=[DRIVER | {"parts": "nvidia-driver$"}],
+        streams={"nvidia": "595"},
+        remove=["tool"],
+        allow_remove=["tool"],
+        unhold=["cuda-drivers"],
+    )
+    staged = stage.stage_packages(manager, [driver, tools])
     assert staged.coming == [f"cuda-drivers={NEW}", f"new-library={NEW}", f"nvidia-driver={NEW}"]
     assert staged.kept == [f"cuda-drivers={OLD}", f"nvidia-driver={OLD}", f"tool={OLD}"]
-    packages = ["pin-595", f"cuda-drivers-{NEW}", f"nvidia-driver-{NEW}"]
+    packages = ["tool-of-locks", f"cuda-drivers-{NEW}", f"nvidia-driver-{NEW}"]
     assert manager.calls == [
         ["update"],
         ["simulate", "install", "--allowerasing", *packages],
-        ["install", "--allowerasing", "--downloadonly", *packages],
+        ["install", "--downloadonly", "--allowerasing", *packages],
         ["reinstall", "--downloadonly", "cuda-drivers", "nvidia-driver", "tool"],
     ]
-    options = ["--disableplugin=versionlock", "--setopt=keepcache=1"]
-    assert manager.extra_options == [*options, "--setopt=*.module_hotfixes=1"]
-    stage.stage_packages(manager, request._replace(streams={}))
-    assert manager.extra_options == options
+    kept = ["--setopt=keepcache=1", "--setopt=*.module_hotfixes=1"]
+    assert manager.extra_options == kept and manager.options_of[1:] == [[*kept, *dnf.WITHOUT_LOCKS]] * 2 + [kept]
 
 
-@pytest.mark.parametrize("field", ["remove", "allowed", "pins_removed"])
+@pytest.mark.parametrize("field", ["remove", "allow_remove"])
 def test_a_removal_that_nobody_asked_for_is_refused_before_the_download(tmp_path: Path, field: str) -> None:
     manager = Dnf(tmp_path, BOTH)
     with pytest.raises(PackageError, match="would remove tool, which was not requested"):
-        stage.stage_packages(manager, stage.StageRequest(names=[DRIVER]))
+        stage.stage_packages(manager, [transaction(names=[DRIVER])])
     assert [one[0] for one in manager.calls] == ["update", "simulate"]
-    asked: dict[str, Any] = {field: ["tool"]}
-    stage.stage_packages(manager, stage.StageRequest(names=[DRIVER])._replace(**asked))
+    stage.stage_packages(manager, [transaction(names=[DRIVER], **{field: ["tool"]})])
 
 
 def test_a_version_that_no_repository_has_any_more_is_refused_although_dnf_succeeds(tmp_path: Path) -> None:
     manager = Dnf(tmp_path, BOTH)
     manager.lost = ("nvidia-driver",)
     with pytest.raises(PackageError, match=f"no package source of this host has nvidia-driver {OLD} any more"):
-        stage.stage_packages(manager, stage.StageRequest(names=[DRIVER], remove=["tool"]))
+        stage.stage_packages(manager, [transaction(names=[DRIVER], remove=["tool"])])
 
 
 def test_packages_that_an_installer_replaces_are_kept(tmp_path: Path) -> None:
     manager = Dnf(tmp_path, BOTH)
-    assert stage.stage_packages(manager, stage.StageRequest(replaced=["tool", "absent"])) == ([], [f"tool={OLD}"])
-    assert manager.calls == [["reinstall", "--downloadonly", "tool"]]
-    assert stage.stage_packages(manager, stage.StageRequest()) == ([], []) and len(manager.calls) == 1
+    manager.simulated_change = Simulation({}, ["tool"])
+    assert stage.stage_packages(manager, [transaction(remove=["tool", "absent"])]) == ([], [f"tool={OLD}"])
+    assert manager.calls == [["simulate", "remove", "tool"], ["reinstall", "--downloadonly", "tool"]]
+    assert stage.stage_packages(manager, []) == ([], []) and len(manager.calls) == 2
 
 
-@pytest.mark.parametrize(
-    "request_", [stage.StageRequest(names=[DRIVER], remove=["tool"]), stage.StageRequest(replaced=["tool"])]
-)
-def test_downloads_of_repositories_with_a_pinned_key_are_verified(tmp_path: Path, request_: stage.StageRequest) -> None:
+@pytest.mark.parametrize("names", [[DRIVER], []])
+def test_downloads_of_repositories_with_a_pinned_key_are_verified(tmp_path: Path, names: list[object]) -> None:
     """Here the file of the key is empty, so nothing can be signed with it."""
-    manager = Dnf(tmp_path, BOTH)
+    manager = Dnf(tmp_path, BOTH if names else Simulation({}, ["tool"]))
     assert isinstance(manager.host, RecordedHost)
     manager.host.files["/etc/yum.repos.d/gpu-ready-ours.repo"] = OURS % tmp_path
     with pytest.raises(PackageError, match="RPM-GPG-KEY-ours: it holds 0 keys in place of the pinned one"):
-        stage.stage_packages(manager, request_)
+        stage.stage_packages(manager, [transaction(names=names, remove=["tool"])])
 
 
 def test_yum_cannot_download_beforehand(tmp_path: Path) -> None:
     manager = Dnf(tmp_path, BOTH, program="/usr/bin/yum")
     with pytest.raises(PackageError, match="yum 3: .*gpu_upgrade_exclude"):
-        stage.stage_packages(manager, stage.StageRequest(names=[DRIVER]))
+        stage.stage_packages(manager, [transaction(names=[DRIVER])])
     assert manager.calls == []
 
 

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
+from ..base import work_directories
 from ..base.host import Host
 from . import archives, signatures
 from .dpkg_status import STATUS, native_architecture, package_name
@@ -91,7 +92,7 @@ def write_file(path: str, text: str) -> None:
 
 @contextlib.contextmanager
 def simulated_state(host: Host, store: str) -> Iterator[SimulatedState]:
-    directory = tempfile.mkdtemp(prefix="gpu-ready-")
+    directory = tempfile.mkdtemp(prefix="gpu-ready-apt-", dir=work_directories.SMALL_FILES)
     try:
         os.chmod(directory, 0o755)  # apt reads it as an unprivileged user
         yield SimulatedState(host, directory, store)

@@ -6,6 +6,7 @@ dpkg's status. So dependencies, conflicts and transitional names decide, and not
 
 import hashlib
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,7 @@ from tests.unit.plans import all_todo
 
 RELEASES = {"ubuntu2204": "5.15.0-160-generic", "ubuntu2404": "6.8.0-100-generic"}
 """The kernels of the lab's hosts (lab/mirror/tables.yml)."""
+PREFERENCES = "/etc/apt/preferences.d/"
 BASE = ("linux-image-generic",)
 
 
@@ -71,8 +73,8 @@ def declared(repository: str) -> tuple[packages.Package, ...]:
     )
 
 
-def write_repository(directory: Path, repository: str) -> None:
-    """Write a repository whose files have the sizes and checksums of its index.
+def write_repository(directory: Path, repository: str, foreign: bool) -> None:
+    """Write a repository whose files have the sizes and checksums of its index; ``foreign``: libraries also for i386.
 
     Only packages with files that apt itself reads are real: pins.
     """
@@ -80,16 +82,26 @@ def write_repository(directory: Path, repository: str) -> None:
     index = []
     for package in declared(repository):
         path = directory / package.file_name
-        if any(file.path.startswith("/etc/apt/preferences.d/") for file in package.files):
+        if any(file.path.startswith(PREFERENCES) for file in package.files):
             packages.build(package, path, fetch=lambda *_: b"")
         else:
             path.write_text(f"{package.name} {package.version}".ljust(apt_state.MOST_OF_PINS + 1))
-        content = path.read_bytes()
-        index.append(
-            packages._control(package, 1)
-            + f"Filename: ./{path.name}\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
-        )
+        library = foreign and package.name.startswith("lib")
+        index.append(stanza_of(package, path, library))
+        if library:
+            path = path.with_name(path.name.replace("_amd64", "_i386"))
+            path.write_text(f"{package.name} {package.version} i386".ljust(apt_state.MOST_OF_PINS + 1))
+            depends = [(name, text) for name, text in package.fields if name != "Depends"] + [("Depends", "libc6")]
+            index.append(stanza_of(package._replace(architecture="i386", fields=tuple(depends)), path, library))
     (directory / "Packages").write_text("\n".join(index))
+
+
+def stanza_of(package: packages.Package, path: Path, library: bool) -> str:
+    """Return the stanza of a package in an index; ``library``: of several architectures at once."""
+    content = path.read_bytes()
+    fields = (*package.fields, *([("Multi-Arch", "same")] if library else []))
+    place = f"Filename: ./{path.name}\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
+    return packages._control(package._replace(fields=fields), 1) + place
 
 
 class StateRoot(AptRoot):
@@ -109,9 +121,14 @@ def names_in(field: str) -> set[str]:
     return {re.split(r"[ (:]", one.strip())[0] for one in re.split(r"[,|]", field) if one.strip()}
 
 
-def make_root(directory: Path, repositories: Sequence[str]) -> StateRoot:
+def make_root(directory: Path, repositories: Sequence[str], foreign: bool = False) -> StateRoot:
     """Return a host that reads these repositories, with stand-ins for what Ubuntu's own base has."""
     root = StateRoot(directory / "root")
+    with (root.root / "apt.conf").open("a") as configuration:
+        # The status changes several times within a second, which apt's cache would not see.
+        configuration.write('Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";\n')
+        if foreign:
+            configuration.write('APT::Architectures { "amd64"; "i386"; };\n')
     lines = [f"deb [trusted=yes] file:{directory}/{name} ./\n" for name in repositories]
     (root.root / "etc/apt/sources.list").write_text("".join(lines))
     offered = {
@@ -130,17 +147,27 @@ def make_root(directory: Path, repositories: Sequence[str]) -> StateRoot:
         if field == "Depends"
         for name in names_in(text)
     }
-    root.status.write_text("".join(stanza(name, "9:9", "") for name in sorted(needed - offered)))
+    base = [stanza(name) for name in sorted({"dpkg", *needed} - offered - {"libc6"})]
+    base += [stanza("libc6", one, "Multi-Arch: same\n") for one in ("amd64", *(["i386"] if foreign else []))]
+    root.status.write_text("".join(base))
     for repository in repositories:
-        write_repository(directory / repository, repository)
+        write_repository(directory / repository, repository, foreign)
     manager(root).update()
     install(root, BASE)
     return root
 
 
-def stanza(name: str, version: str, fields: str, want: str = "install") -> str:
+def copy_root(root: StateRoot, directory: Path) -> StateRoot:
+    """Return a host like another one, which reads the same repositories."""
+    copy = StateRoot(directory / "root")
+    shutil.copytree(root.root, copy.root, dirs_exist_ok=True)
+    (copy.root / "apt.conf").write_text((root.root / "apt.conf").read_text().replace(f"{root.root}/", f"{copy.root}/"))
+    return copy
+
+
+def stanza(name: str, architecture: str = "amd64", more: str = "") -> str:
     """Return a stanza of dpkg's status."""
-    return f"Package: {name}\nStatus: {want} ok installed\nArchitecture: amd64\nVersion: {version}\n{fields}\n"
+    return f"Package: {name}\nStatus: install ok installed\nArchitecture: {architecture}\n{more}Version: 9:9\n\n"
 
 
 def manager(root: StateRoot) -> Apt:
@@ -155,33 +182,29 @@ def install(root: StateRoot, names: Iterable[str]) -> None:
 
 def apply(root: StateRoot, simulation: Simulation) -> None:
     """Write what apt says that a transaction does to dpkg's status, and the pins of its packages."""
-    kept: list[str] = []
-    files: dict[str, str | None] = {}
-    for one in root.status.read_text().split("\n\n"):
-        name = one.partition("\n")[0].removeprefix("Package: ")
-        if name and name not in simulation.remove and name not in simulation.install:
-            kept.append(one.strip("\n") + "\n\n")
+    new = [f"{name}={version}" for name, (_, version) in simulation.install.items()]
+    shown = root.run(["apt-cache", "show", *new]).out if new else ""
+    root.status.write_text(apt_state.replace_packages(root.status.read_text(), simulation, shown))
     for name, (_, version) in simulation.install.items():
-        package = next(
-            one
-            for line in (root.root / "etc/apt/sources.list").read_text().splitlines()
-            for one in declared(line.split("/")[-2].split(" ")[0])
-            if (one.name, one.version) == (name, version)
-        )
-        files |= {file.path: file.text for file in package.files if file.path.startswith("/etc/apt/preferences.d/")}
-        fields = "".join(f"{key}: {value}\n" for key, value in package.fields if key not in ("Description",))
-        kept.append(stanza(name, version, fields))
-    root.status.write_text("".join(kept))
-    for path, text in files.items():
-        root.write(path, text or "")
+        for package in declared("cuda-ubuntu2204"):
+            if (package.name, package.version) == (name, version):
+                for file in package.files:
+                    if file.path.startswith(PREFERENCES):
+                        root.write(file.path, file.text or "")
+    assert {name: version for name, (_, version) in simulation.install.items()}.items() <= collect_packages(
+        root
+    ).items()
+    assert not {*simulation.remove} & {*collect_packages(root)} and root.run(["apt-get", "check"]).rc == 0
 
 
 def set_holds(root: StateRoot, names: Iterable[str], want: str) -> None:
     """Hold or release packages."""
-    text = root.status.read_text()
-    for name in names:
-        text = re.sub(rf"(Package: {re.escape(name)}\nStatus: )\w+", rf"\g<1>{want}", text)
-    root.status.write_text(text)
+    root.status.write_text(apt_state.set_selection(root.status.read_text(), names, want))
+
+
+def collect_packages(root: StateRoot) -> dict[str, str]:
+    """Return the version of each installed package."""
+    return apt_facts.dpkg_packages(root).installed
 
 
 def transactions(plan: compose.Plan) -> list[Transaction]:
@@ -236,14 +259,18 @@ def collect(root: StateRoot, state: State) -> Facts:
     )
 
 
-def nvidia_packages(root: StateRoot) -> list[str]:
-    """Return the installed packages whose names say that they are NVIDIA's."""
-    return [name for name in apt_facts.dpkg_packages(root).installed if "nvidia" in name]
-
-
 def make_state(root: StateRoot, state: State, branch: int) -> None:
     """Install a branch on a bare host."""
-    for request in transactions(decide(collect(root, state), **state.variables(branch))):
-        carry_out(root, request)
+    for one in transactions(decide(collect(root, state), **state.variables(branch))):
+        carry_out(root, one)
+    if state.foreign:
+        install(root, [f"libnvidia-{name}-{branch}-server:i386" for name in ("compute", "gl")])
     if state.owner_holds:
-        set_holds(root, nvidia_packages(root), "hold")
+        set_holds(root, [name for name in collect_packages(root) if "nvidia" in name], "hold")
+
+
+def label(state: State) -> str:
+    """Return a short name of a state."""
+    more = {"switches": state.switches, "owner": state.owner_holds, "off": not state.persistence, "i386": state.foreign}
+    words = [state.distro, state.source, state.kind, state.flavour, state.profile]
+    return "-".join(words + [word for word, holds in more.items() if holds])

@@ -102,7 +102,7 @@ def parse_policy(text: str) -> Dict[str, PackagePlaces]:
     for line in text.splitlines():
         head = re.match(r" (\*\*\*|   ) (\S+) -?\d+(?: \(|$)", line)
         if line and not line.startswith(" "):
-            name, version = line.rstrip(":").split(":")[0], ""
+            name, version = line.rstrip(":"), ""
             found[name] = PackagePlaces("", {})
         elif name and head:
             version = head.group(2)

@@ -26,8 +26,8 @@ class Probes(NamedTuple):
     cuda: Dict[str, str] = {}
 
     def driver_packages(self, installed: Dict[str, str]) -> Dict[str, str]:
-        """Return the packages that are part of a driver."""
-        pattern = re.compile("|".join(one for one in self[:3] if one) or r"(?!)")
+        """Return the packages that are part of a driver, also of a foreign architecture (libcuda1:i386)."""
+        pattern = re.compile("(?:%s)(?::[a-z0-9]+)?" % ("|".join(one for one in self[:3] if one) or r"(?!)"))
         return {name: version for name, version in installed.items() if pattern.fullmatch(name)}
 
     def deciding_packages(self, names: Iterable[str]) -> List[str]:

@@ -127,4 +127,7 @@ def replace_packages(text: str, simulation: Simulation, shown: str) -> str:
 
 
 def as_installed(stanza: Optional[str]) -> str:
-    return re.sub(r"(?m)^(Package: .*)$", r"\1\nStatus: install ok installed", stanza, count=1) if stanza else ""
+    """Return a stanza of an index as dpkg writes it: with a status, the version behind the architecture, no file."""
+    text = re.sub(r"(?m)^(?:Filename|Size|MD5sum): .*\n?", "", stanza or "").strip("\n")
+    text = re.sub(r"(?ms)^(Version: [^\n]*\n)(.*?^Architecture: [^\n]*\n)", r"\2\1", text, count=1)
+    return re.sub(r"(?m)^(Package: .*)$", r"\1\nStatus: install ok installed", text, count=1)

@@ -119,7 +119,7 @@ _ROWS = json.loads(r'''{
 "nvidia_driver_hold":[true,"bool",[],"","","text"],
 "nvidia_driver_kernel_modules":["auto","str",["auto","dkms","precompiled"],"","","text"],
 "nvidia_driver_module_parameters":[{},"dict",[],"(?!NVreg_NVreg_)(NVreg_)?[A-Z]\\w*=(?!None$)[\\w.,:;=/+-]{1,1024}","parameters such as NVreg_EnableStreamMemOPs, each with a value without spaces and quotes","text",{"NVreg_RestrictProfilingToAdminUsers":0}],
-"nvidia_driver_packages":[[],"list",[],"[A-Za-z0-9][A-Za-z0-9.+_-]*=[A-Za-z0-9.+~:^_-]+","packages such as nvidia-utils-580-server=580.95.05-0ubuntu1","text"],
+"nvidia_driver_packages":[[],"list",[],"[A-Za-z0-9][A-Za-z0-9.+_-]*(:[a-z0-9]+)?=[A-Za-z0-9.+~:^_-]+","packages such as nvidia-utils-580-server=580.95.05-0ubuntu1","text"],
 "nvidia_driver_persistence":[true,"bool",[],"","","text"],
 "nvidia_driver_profile":["compute","str",["compute","full"],"","","text"],
 "nvidia_driver_replace_foreign":[false,"bool",[],"","","text"],

@@ -23,7 +23,10 @@ OPEN = re.compile(r"(?:^|-)open(?:-|$)")
 
 
 class LeftParts(NamedTuple):
-    """``remove``: named for removal. ``follow``: held ones whose names stay. ``release``: holds to release before."""
+    """``remove``: named for removal. ``release``: holds to release before.
+
+    ``follow``: installed where a source has them: held ones whose names stay, and libraries of a foreign architecture.
+    """
 
     remove: list[str]
     follow: list[PackageTarget]
@@ -67,6 +70,10 @@ def find_left_parts(facts: Facts, driver: DriverChoice, data: Distribution, requ
         for name in held
         if name in present and name not in remove | kept and package_version(name, driver, data)
     ]
+    if driver.exact is None and not is_foreign(facts, driver):
+        # Programs of 32 bits keep their libraries: nothing of the new driver depends on them.
+        names = [name for name in sorted(remove) if ":" in name and named_branch(name)]
+        follow += [PackageTarget(name.replace(str(named_branch(name)), str(driver.branch), 1)) for name in names]
     # The version lock of a package that an interrupted run removed would block its successor.
     return LeftParts(sorted(remove), follow, sorted({*held} & ({*present} | kept)))
 

@@ -52,6 +52,8 @@ class State(NamedTuple):
     persistence: bool = True
     owner_holds: bool = False
     foreign: bool = False  # libraries of i386
+    before: int = 580
+    after: int = 595
 
     def variables(self, branch: int) -> dict[str, Any]:
         """Return the operator's variables for a branch."""
@@ -259,12 +261,13 @@ def collect(root: StateRoot, state: State) -> Facts:
     )
 
 
-def make_state(root: StateRoot, state: State, branch: int) -> None:
-    """Install a branch on a bare host."""
-    for one in transactions(decide(collect(root, state), **state.variables(branch))):
+def make_state(root: StateRoot, state: State) -> None:
+    """Install the first branch on a bare host."""
+    for one in transactions(decide(collect(root, state), **state.variables(state.before))):
         carry_out(root, one)
     if state.foreign:
-        install(root, [f"libnvidia-{name}-{branch}-server:i386" for name in ("compute", "gl")])
+        series = "-server" if state.source == "distro" else ""
+        install(root, [f"libnvidia-{name}-{state.before}{series}:i386" for name in ("compute", "gl")])
     if state.owner_holds:
         set_holds(root, [name for name in collect_packages(root) if "nvidia" in name], "hold")
 
@@ -272,5 +275,6 @@ def make_state(root: StateRoot, state: State, branch: int) -> None:
 def label(state: State) -> str:
     """Return a short name of a state."""
     more = {"switches": state.switches, "owner": state.owner_holds, "off": not state.persistence, "i386": state.foreign}
-    words = [state.distro, state.source, state.kind, state.flavour, state.profile]
+    branches = f"{state.before}to{state.after}"
+    words = [state.distro, state.source, state.kind, state.flavour, state.profile, branches]
     return "-".join(words + [word for word, holds in more.items() if holds])

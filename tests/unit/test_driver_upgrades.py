@@ -5,18 +5,20 @@ preparation, and 7 in the installation.
 """
 
 import re
-from itertools import product
+from collections.abc import Iterator
+from itertools import permutations, product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from plugins.module_utils.gpu_ready.base import work_directories
 from plugins.module_utils.gpu_ready.base.host import Result
-from plugins.module_utils.gpu_ready.packaging import install
 from plugins.module_utils.gpu_ready.packaging.apt import Apt
 from plugins.module_utils.gpu_ready.upgrade import stage
-from plugins.plugin_utils.gpu_ready.plan import upgrade
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
+from plugins.plugin_utils.gpu_ready.plan import compose, upgrade
+from tests.grid import CAMPAIGN, drawn
 from tests.unit import driver_states
 from tests.unit.apt_root import apt_is_here
 from tests.unit.driver_states import State, StateRoot
@@ -34,14 +36,40 @@ CUDA = [
     for owner, flavour, profile in product((True, False), ("proprietary", "open"), ("full", "compute"))
 ]
 BEYOND = [
-    State("ubuntu2204", "cuda_repo", switches=True),
-    State("ubuntu2204", "cuda_repo", switches=True, owner_holds=True),
-    State("ubuntu2404", foreign=True),
-    State("ubuntu2404", foreign=True, owner_holds=True),
-]
+    State("ubuntu2204", "cuda_repo", switches=True, owner_holds=owner) for owner in (True, False)
+] + [State("ubuntu2404", foreign=True, owner_holds=owner) for owner in (True, False)]  # fmt: skip
 """The fabric manager of NVIDIA's repository keeps its name, so its hold is released; libraries of i386."""
-EXTRA = ("nvidia-firmware", "libnvidia-cfg1")
-STATES = [*CUDA, *ARCHIVE, *BEYOND]
+
+
+def all_states() -> Iterator[State]:
+    """Yield the states of every pair of branches that the catalog and the lab's repositories have."""
+    for distro, source in product(("ubuntu2204", "ubuntu2404"), ("distro", "cuda_repo")):
+        data = catalog.distro(distro)
+        version = r"(?:lib)?nvidia-(?:driver|compute)-?(\d{3})?.*"
+        offered = {int(one.version.split(".")[0]) for one in driver_states.declared(REPOSITORY[source, distro])
+                   if re.match(version, one.name) and re.match(r"\d{3}\.", one.version)}  # fmt: skip
+        for kind, profile, flavour in product(
+            driver_sources.module_kinds(data, source), driver_sources.PROFILES, driver_sources.FLAVOURS
+        ):
+            pairs = driver_sources.branch_flavours(data, source, kind, profile)
+            branches = sorted(branch for branch, one in pairs if one == flavour and branch in offered - {470})
+            branches = [branch for branch in branches if flavour in catalog.branch_rules(branch).flavours]
+            for before, after in permutations(branches, 2):
+                for switches, persistence, owner in product((False, True), repeat=3):
+                    foreign = source == "distro" and not owner and persistence
+                    given = (distro, source, kind, flavour, profile, switches, persistence, owner, foreign)
+                    yield State(*given, before, after)
+
+
+REPOSITORY = {
+    (source, distro): (f"cuda-{distro}" if source == "cuda_repo" else distro)
+    for source, distro in product(("distro", "cuda_repo"), ("ubuntu2204", "ubuntu2404"))
+}
+DAEMON = "nvidia-persistenced"
+ALL = list(all_states())
+STATES = [*CUDA, *ARCHIVE, *BEYOND, *drawn(ALL, 60)] if CAMPAIGN else [
+    *drawn(CUDA, 3), *drawn(ARCHIVE, 4), *drawn(BEYOND, 2), *drawn(ALL, 3)
+]  # fmt: skip
 
 
 class Recording(Apt):
@@ -58,22 +86,24 @@ class Recording(Apt):
 
 
 @pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], StateRoot]:
-    """Hosts without a driver, by their repositories."""
-    sources = {
-        (one.distro, *([f"cuda-{one.distro}"] if one.source == "cuda_repo" else []), one.foreign) for one in STATES
-    }
-    return {
-        key: driver_states.make_root(tmp_path_factory.mktemp("state"), key[:-1], bool(key[-1]))  # type: ignore[arg-type]
-        for key in sources
-    }
+def templates() -> dict[tuple[object, ...], StateRoot]:
+    """Hosts without a driver that were made already."""
+    return {}
 
 
 @pytest.fixture
-def host(request: pytest.FixtureRequest, templates: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateRoot:
-    state: State = request.getfixturevalue("state")
+def host(
+    state: State,
+    templates: dict[tuple[object, ...], StateRoot],
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> StateRoot:
     monkeypatch.setattr(work_directories, "SMALL_FILES", str(tmp_path))
-    key = (state.distro, *([f"cuda-{state.distro}"] if state.source == "cuda_repo" else []), state.foreign)
+    repositories = list(dict.fromkeys([state.distro, REPOSITORY[state.source, state.distro]]))
+    key = (*repositories, state.foreign)
+    if key not in templates:
+        templates[key] = driver_states.make_root(tmp_path_factory.mktemp("state"), repositories, state.foreign)
     return driver_states.copy_root(templates[key], tmp_path)
 
 
@@ -83,18 +113,16 @@ def drivers(root: StateRoot) -> dict[str, str]:
     return {name: version for name, version in found.items() if "nvidia" in name and "pinning" not in name}
 
 
-def stays(root: StateRoot, state: State, transactions: list[install.Transaction]) -> None:
-    """Prepare the transactions, carry them out, and hold that both call apt with the same arguments."""
-    prepared = Recording(root)
-    before = root.status.read_text()
+def replace(root: StateRoot, plan: compose.Plan) -> None:
+    """Prepare the transactions of a plan, carry them out, and hold that both call apt with the same arguments."""
+    assert not plan.refusals
+    transactions = driver_states.transactions(plan)
+    prepared, before = Recording(root), root.status.read_text()
     staged = stage.stage_packages(prepared, transactions)
     assert root.status.read_text() == before
-    carried: list[list[str]] = []
-    for one in transactions:
-        carried += driver_states.carry_out(root, one).calls
+    carried = [argv for one in transactions for argv in driver_states.carry_out(root, one).calls]
     assert prepared.arguments == [["--download-only", *argv] for argv in carried]
-    installed = driver_states.collect_packages(root)
-    assert {one.partition("=")[0] for one in staged.coming} <= {*installed}
+    assert {one.partition("=")[0] for one in staged.coming} <= {*driver_states.collect_packages(root)}
 
 
 @pytest.mark.host_io
@@ -102,22 +130,21 @@ def stays(root: StateRoot, state: State, transactions: list[install.Transaction]
 @pytest.mark.parametrize("state", STATES, ids=driver_states.label)
 def test_a_branch_is_replaced_by_another_and_back(host: StateRoot, state: State) -> None:
     """Nothing of the old branch is left, and what a rollback installs are exactly the packages of before."""
-    driver_states.make_state(host, state, 580)
+    driver_states.make_state(host, state)
     facts, before = driver_states.collect(host, state), drivers(host)
-    plan = decide(facts, **state.variables(595))
-    assert not plan.refusals
-    stays(host, state, driver_states.transactions(plan))
+    replace(host, decide(facts, **state.variables(state.after)))
     after = drivers(host)
-    assert not [name for name in after if re.search(r"-580\b", name)]
-    assert {version.split(".")[0] for name, version in after.items() if not name.startswith("linux-")} == {"595"}
-    foreign = [name.replace("-580-", "-595-") for name in before if name.endswith(":i386")]
+    assert not [name for name in after if re.search(rf"-{state.before}\b", name)]
+    versions = {version for name, version in after.items() if not name.startswith("linux-")}
+    assert {version.split(".")[0] for version in versions} == {str(state.after)}
+    foreign = [name.replace(f"-{state.before}-", f"-{state.after}-") for name in before if name.endswith(":i386")]
     assert {*foreign} <= {*after} and bool(foreign) == state.foreign
-    recorded = upgrade.installed_driver(facts)
-    back = upgrade.rollback_settings(recorded)
+    back = upgrade.rollback_settings(upgrade.installed_driver(facts))
     assert back
     given = {name: value for name, value in back._asdict().items() if value}
-    plan = decide(driver_states.collect(host, state), **{**state.variables(580), **given})
-    assert not plan.refusals
-    stays(host, state, driver_states.transactions(plan))
-    # What 595 of NVIDIA's repository alone has stays: nothing needs it, and its files have its version in their names.
-    assert {name: version for name, version in drivers(host).items() if name not in EXTRA} == before
+    replace(host, decide(driver_states.collect(host, state), **{**state.variables(state.before), **given}))
+    # 595 of NVIDIA's repository needs the daemon's package; it stays, in the version of the driver.
+    restored = drivers(host)
+    stays = {} if state.persistence or DAEMON not in restored else {DAEMON: restored[DAEMON]}
+    assert restored == {**stays, **before}
+    assert all(version.startswith(f"{state.before}.") for version in stays.values())

@@ -25,7 +25,8 @@ OPEN = re.compile(r"(?:^|-)open(?:-|$)")
 class LeftParts(NamedTuple):
     """``remove``: named for removal. ``release``: holds to release before.
 
-    ``follow``: installed where a source has them: held ones whose names stay, and libraries of a foreign architecture.
+    ``follow``: installed where a source has them: held ones whose names stay, the persistence daemon, and libraries of
+    a foreign architecture.
     """
 
     remove: list[str]
@@ -57,6 +58,8 @@ def package_version(name: str, driver: DriverChoice, data: Distribution) -> str 
 def find_left_parts(facts: Facts, driver: DriverChoice, data: Distribution, requested: Iterable[str]) -> LeftParts:
     """Return what becomes of the parts that are installed; ``requested``: the packages of the new driver."""
     present, held, kept = facts.driver.packages, facts.packages.held, {*requested}
+    entry = driver_sources.source_entry(data, driver.source, driver.kind or driver_sources.DKMS)
+    daemon = str(entry.get("persistenced") or "").format(branch=driver.branch)
     if is_foreign(facts, driver):
         remove = {*present}
     else:
@@ -64,10 +67,12 @@ def find_left_parts(facts: Facts, driver: DriverChoice, data: Distribution, requ
         remove |= {name for name in present if named_branch(name) not in (None, driver.branch)}
         modules = driver_packages.module_packages(present)
         remove |= {name for name in modules if bool(OPEN.search(name)) != (driver.flavour == driver_sources.OPEN)}
+        if names_carry_branch(facts, driver, data):
+            remove |= {name for name in other_versions(facts, driver) if named_branch(name) is None} - {daemon}
         remove -= kept
     follow = [
         PackageTarget(name, package_version(name, driver, data))
-        for name in held
+        for name in sorted({*held, daemon})
         if name in present and name not in remove | kept and package_version(name, driver, data)
     ]
     if driver.exact is None and not is_foreign(facts, driver):
@@ -76,6 +81,29 @@ def find_left_parts(facts: Facts, driver: DriverChoice, data: Distribution, requ
         follow += [PackageTarget(name.replace(str(named_branch(name)), str(driver.branch), 1)) for name in names]
     # The version lock of a package that an interrupted run removed would block its successor.
     return LeftParts(sorted(remove), follow, sorted({*held} & ({*present} | kept)))
+
+
+def names_carry_branch(facts: Facts, driver: DriverChoice, data: Distribution) -> bool:
+    """Return whether the source names the packages of the branch by it, so that its other branches have other names."""
+    names = driver_sources.packages(
+        data,
+        driver.source,
+        driver.branch or 0,
+        driver.profile or PROFILES[0],
+        driver.flavour or "",
+        driver.kind or driver_sources.DKMS,
+        facts.base.kernel.running,
+    )
+    return bool(names) and all(named_branch(name) == driver.branch for name in names)
+
+
+def other_versions(facts: Facts, driver: DriverChoice) -> list[str]:
+    """Return the installed parts that have another branch's version; packages for one kernel have the kernel's."""
+    return [
+        name
+        for name, version in facts.driver.packages.items()
+        if not name.startswith("linux-") and versions.branch(versions.upstream(version)) != driver.branch
+    ]
 
 
 def installed_parts(facts: Facts) -> list[str]:

@@ -248,6 +248,8 @@ def test_a_daemon_that_runs_from_before_its_packages_changed_is_restarted() -> N
         (IO, {"version": "28.5"}, ["containerd", "docker.io", "runc"]),
         (CE, {"source": "distro", "version": "20.10"}, ["containerd.io", "docker-ce", "docker-ce-cli"]),
         ({"podman-docker": "4.9", "runc": "1.1"}, {"distro": "el9"}, ["podman-docker", "runc"]),
+        ({"podman-docker": "4.3"}, {}, ["podman-docker"]),
+        ({"podman-docker": "5.6"}, {"distro": "fedora44", "source": "distro"}, ["podman-docker"]),
     ],
 )
 def test_conflicting_packages_go_only_with_permission(

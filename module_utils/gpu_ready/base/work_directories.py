@@ -5,7 +5,7 @@ import os
 import shutil
 
 SMALL_FILES = "/run"
-"""Where temporary files of a few megabytes at most are written: root's alone, unlike /tmp, which every user can fill."""
+"""Where temporary files of a few megabytes are written: root's alone, unlike /tmp, which every user can fill."""
 
 
 def delete_leftover_directories(parent: str, prefix: str) -> None:

@@ -11,6 +11,7 @@ from .model import AptFacts, PackageEvidence, PackageFacts, Place
 
 DPKG_JOURNAL = "/var/lib/dpkg/updates"
 APT = "/etc/apt"
+PREFERENCES = APT + "/preferences"
 SOURCE_LINE = re.compile(r"^\s+-?\d+\s+(\S+:/\S*)\s+(?:([^/\s]\S*?)/(\S*)\s+)?")
 
 
@@ -43,12 +44,16 @@ def dpkg_packages(host: Host) -> PackageFacts:
 def apt_facts(host: Host) -> AptFacts:
     lists = [APT + "/sources.list"] + ["%s/sources.list.d/%s" % (APT, n) for n in host.listdir(APT + "/sources.list.d")]
     preferences = host.listdir(APT + "/preferences.d")
+    main = host.read(PREFERENCES)
     texts = {path: host.read(path) for path in lists if path.endswith((".list", ".sources"))}
     sources = {path: text for path, text in texts.items() if text is not None}
     return AptFacts(
         sources=sources,
         preferences=preferences,
-        pins={name: host.read(APT + "/preferences.d/" + name) for name in preferences},
+        pins=dict(
+            {name: host.read(APT + "/preferences.d/" + name) for name in preferences},
+            **({PREFERENCES: main} if main is not None else {}),
+        ),
         keyrings=host.listdir(APT + "/keyrings"),
         signers=apt_signers(host, sources),
     )

@@ -153,7 +153,9 @@ class PackageFacts(NamedTuple):
 
 
 class AptFacts(NamedTuple):
-    """``sources``: text by path. ``pins``: text of preference files by name. The others are file names.
+    """``sources``: text by path. The others are file names.
+
+    ``pins``: text of preference files by name, and of /etc/apt/preferences by its path.
 
     ``signers``: fingerprints of the keys that a Signed-By trusts, by its text; "" are the keys trusted for all sources.
     Collected for entries of repositories that the catalog knows.
@@ -166,16 +168,28 @@ class AptFacts(NamedTuple):
     signers: Dict[str, List[str]] = {}
 
 
+class HidingLine(NamedTuple):
+    """A line that hides packages from dnf: ``patterns`` of names, or names that are locked to the version in it."""
+
+    path: str
+    line: int
+    text: str
+    patterns: List[str]
+    locks: bool = False
+
+
 class YumFacts(NamedTuple):
     """``sources``: text of .repo files by path. ``keyrings``: file names. ``streams``: enabled stream by module.
 
-    ``keys``: fingerprints by key file, of sections with a repository that the catalog knows.
+    ``keys``: fingerprints by key file, of sections with a repository that the catalog knows. ``hiding``: lines of dnf's
+    own configuration and of its version locks.
     """
 
     sources: Dict[str, str] = {}
     keyrings: List[str] = []
     streams: Dict[str, str] = {}
     keys: Dict[str, List[str]] = {}
+    hiding: List[HidingLine] = []
 
 
 # ---- the driver ----------------------------------------------------------------------------------------------------

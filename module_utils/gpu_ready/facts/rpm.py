@@ -3,8 +3,8 @@
 from typing import Dict, List
 
 from ..base.host import Host
-from ..packaging import locks, openpgp, rpm, rpm_history, yum_repos
-from .model import PackageEvidence, PackageFacts, Place, YumFacts
+from ..packaging import dnf_filters, locks, openpgp, rpm, rpm_history, yum_repos
+from .model import HidingLine, PackageEvidence, PackageFacts, Place, YumFacts
 
 VENDOR = "%{NAME}\\t%{VENDOR}\\t%{PACKAGER}\\n"
 
@@ -30,6 +30,10 @@ def yum_facts(host: Host, release: str) -> YumFacts:
         keyrings=host.listdir(yum_repos.KEYRINGS),
         streams=rpm.read_streams(host),
         keys=key_fingerprints(host, sources, release),
+        hiding=[
+            HidingLine(path, number, text.strip(), patterns, path not in dnf_filters.MAIN_FILES)
+            for path, number, text, patterns in dnf_filters.read_filters(host, [])
+        ],
     )
 
 

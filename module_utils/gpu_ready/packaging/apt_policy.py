@@ -17,12 +17,13 @@ class Policy(NamedTuple):
 
 
 class Pin(NamedTuple):
-    """A stanza of a preferences file: names or patterns of packages, and its priority."""
+    """A stanza of a preferences file: names or patterns of packages, and its priority; ``versions``: its field Pin."""
 
     path: str
     line: int
     packages: List[str]
     priority: int
+    versions: str = ""
 
 
 def find_names(text: str) -> List[str]:
@@ -55,14 +56,17 @@ def parse_pins(path: str, text: str) -> List[Pin]:
     found: List[Pin] = []
     line = 0
     packages: List[str] = []
+    versions = ""
     for number, one in enumerate(text.splitlines(), 1):
         name, _, value = one.partition(":")
         if not one.strip():
-            packages = []
+            packages, versions = [], ""
         elif name == "Package":
             line, packages = number, value.split()
+        elif name == "Pin":
+            versions = " ".join(value.split())
         elif name == "Pin-Priority" and packages and re.match(r"-?\d+$", value.strip()):
-            found.append(Pin(path, line, packages, int(value)))
+            found.append(Pin(path, line, packages, int(value), versions))
     return found
 
 

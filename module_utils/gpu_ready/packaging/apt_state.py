@@ -114,7 +114,7 @@ def set_selection(text: str, names: Iterable[str], selection: str) -> str:
 def replace_packages(text: str, simulation: Simulation, shown: str) -> str:
     """Return dpkg's status after a transaction; ``shown``: stanzas of its new packages, as apt-cache show has them."""
     native = native_architecture(text)
-    stanzas = {}  # type: Dict[Tuple[str, str], str]
+    stanzas: Dict[Tuple[str, str], str] = {}
     for stanza in shown.split("\n\n"):
         match = re.search(r"(?m)^Version: (\S+)", stanza)
         if match:

@@ -18,17 +18,20 @@ def find_hiding_lines(host: Host, name: str) -> List[str]:
     """Return lines that hide a package from dnf, each as "FILE line N (its text)"; ``name`` may end with a version."""
     names = [name, re.sub(r"-(?:\d+:)?\d[^-]*(?:-[^-]+)?$", "", name)]
     found = []
-    for path, number, line, patterns in read_filters(host):
+    repositories = [yum_repos.DIRECTORY + "/" + one for one in host.listdir(yum_repos.DIRECTORY)]
+    for path, number, line, patterns in read_filters(host, [one for one in repositories if one.endswith(".repo")]):
         if any(fnmatch.fnmatch(one, pattern) for one in names for pattern in patterns):
             found.append("%s line %d (%s)" % (path, number, line.strip()))
     return found
 
 
-def read_filters(host: Host) -> Iterator[Tuple[str, int, str, List[str]]]:
-    """Yield the path, number and text of each line that hides packages, and the patterns in it."""
-    paths = [yum_repos.DIRECTORY + "/" + name for name in host.listdir(yum_repos.DIRECTORY) if name.endswith(".repo")]
+def read_filters(host: Host, repositories: List[str]) -> Iterator[Tuple[str, int, str, List[str]]]:
+    """Yield the path, number and text of each line that hides packages, and the patterns in it.
+
+    ``repositories``: .repo files to read too, whose lines hide packages of one repository.
+    """
     main = [path for path in MAIN_FILES if host.readlink(path) is None]  # /etc/yum.conf may be a link to the other
-    for path in main + paths:
+    for path in main + repositories:
         inside = False
         for number, line in enumerate((host.read(path) or "").splitlines(), 1):
             match = EXCLUDES.match(line)

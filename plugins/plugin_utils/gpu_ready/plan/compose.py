@@ -15,7 +15,19 @@ from ....module_utils.gpu_ready.verify.expectation import DriverTarget, VerifyEx
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..completion.os_family import distribution_name
-from . import dcgm, health, in_use, monitoring, nested_options, node_exporter, parts, repository, security, verification
+from . import (
+    dcgm,
+    health,
+    hidden_packages,
+    in_use,
+    monitoring,
+    nested_options,
+    node_exporter,
+    parts,
+    repository,
+    security,
+    verification,
+)
 from .apt_repository import contradiction_refusals
 from .containers import docker, engines, kubernetes, runtime
 from .cuda import choose as cuda
@@ -125,6 +137,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     warnings += treat_as_warnings(facts, settings.gpu_ready_treat_as)
     warnings += nested_options.unknown_names(facts, settings)
     warnings += [warning for decision in decisions for warning in decision.warnings]
+    refusals += hidden_packages.refusals(facts, planned)
     contradictions: list[Refusal] = []
     if facts.apt.sources:
         contradictions = contradiction_refusals(facts)

@@ -40,14 +40,12 @@ def refusals(facts: Facts, steps: list[Step]) -> list[Refusal]:
 
 def read_pins(facts: Facts) -> list[Pin]:
     """Return the stanzas of all files that apt reads, in its order: names without an extension, and with .pref."""
-    read = {
-        name
-        for name in facts.apt.pins
-        if name == PREFERENCES or name.rpartition(".")[1:] in (("", name), (".", "pref"))
-    }
-    paths = {name: name if name == PREFERENCES else "%s.d/%s" % (PREFERENCES, name) for name in read}
-    order = sorted(read, key=lambda name: (name != PREFERENCES, name))
-    return [pin for name in order for pin in parse_pins(paths[name], facts.apt.pins[name] or "")]
+    read = [name for name in facts.apt.pins if name == PREFERENCES or "." not in name or name.endswith(".pref")]
+    found = []
+    for name in sorted(read, key=lambda name: (name != PREFERENCES, name)):
+        path = name if name == PREFERENCES else "%s.d/%s" % (PREFERENCES, name)
+        found += parse_pins(path, facts.apt.pins[name] or "")
+    return found
 
 
 def packages_to_install(facts: Facts, step: Step) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base import work_directories
 from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.packaging import install
 from plugins.module_utils.gpu_ready.packaging.apt import Apt
 from plugins.module_utils.gpu_ready.upgrade import stage
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
@@ -114,13 +115,17 @@ def drivers(root: StateRoot) -> dict[str, str]:
 
 
 def replace(root: StateRoot, plan: compose.Plan) -> None:
-    """Prepare the transactions of a plan, carry them out, and hold that both call apt with the same arguments."""
+    """Check and prepare the transactions of a plan and carry them out: all three with the same calls of apt."""
     assert not plan.refusals
     transactions = driver_states.transactions(plan)
+    checked = install.converge(driver_states.manager(root), transactions[0], check=True)
     prepared, before = Recording(root), root.status.read_text()
     staged = stage.stage_packages(prepared, transactions)
     assert root.status.read_text() == before
-    carried = [argv for one in transactions for argv in driver_states.carry_out(root, one).calls]
+    planned = [driver_states.carry_out(root, one) for one in transactions]
+    carried = [argv for one in planned for argv in one.calls]
+    assert checked["removed"] == planned[0].simulation.remove
+    assert checked["installed"] == {name: new for name, (_, new) in planned[0].simulation.install.items()}
     assert prepared.arguments == [["--download-only", *argv] for argv in carried]
     assert {one.partition("=")[0] for one in staged.coming} <= {*driver_states.collect_packages(root)}
 

@@ -23,7 +23,7 @@ from plugins.plugin_utils.gpu_ready.completion import complete
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from plugins.plugin_utils.gpu_ready.plan import audit, compose
 from plugins.plugin_utils.gpu_ready.plan.answer import plan_audited
-from plugins.plugin_utils.gpu_ready.plan.driver import steps as driver_steps
+from plugins.plugin_utils.gpu_ready.plan.driver import parts
 from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit import catalogs
 from tests.unit.goldens import DRIVER, decide, step
@@ -728,7 +728,7 @@ def verdict(facts: Facts, decided: compose.Plan) -> str:
         return f"EXTEND {name}"
     if facts.driver.origin is None:
         return f"INSTALL {name}"
-    return ("REPLACE by " if driver_steps.is_foreign(facts, chosen) else "CHANGE to ") + name
+    return ("REPLACE by " if parts.is_foreign(facts, chosen) else "CHANGE to ") + name
 
 
 def block(facts: Facts, title: str, request: Mapping[str, Any]) -> list[str]:

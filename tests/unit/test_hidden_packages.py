@@ -69,7 +69,7 @@ LOCKS = "/etc/dnf/plugins/versionlock.list"
         ({"/etc/yum.repos.d/x.repo": "[x]\nexclude=kernel*\nenabled=1\n"}, ""),
     ],
 )  # fmt: skip
-def test_what_dnf_is_told_to_hide_is_refused(files: dict[str, str], place: str) -> None:
+def test_what_the_owner_hides_from_dnf_is_refused(files: dict[str, str], place: str) -> None:
     """A line of one repository hides what that has; what another one has is known to dnf alone."""
     found = codes("el9", files)
     assert [code for code, _ in found] == (["package_hidden"] if place else [])

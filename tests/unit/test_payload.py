@@ -26,6 +26,7 @@ MODULES = {
     "packaging": {
         "apt_entries",
         "apt_sources",
+        "dnf_filters",
         "dpkg_status",
         "family",
         "locations",

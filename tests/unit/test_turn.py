@@ -690,7 +690,11 @@ def test_a_preparation_repairs_installs_headers_and_copies_installers(tmp_path: 
     for path in (new, old):
         path.touch()
     headers = {"packages": ["linux-headers"], "optional": [], "kernel": "6.1"}
-    todo = {REPAIR: {}, "kernel_headers.install": headers, "nvidia_driver.repository": {"repositories": []}}
+    todo: dict[str, Any] = {
+        REPAIR: {},
+        "kernel_headers.install": headers,
+        "nvidia_driver.repository": {"repositories": []},
+    }
     removal = {"packages": ["old"], "unhold": ["old"]}
     todo |= {"nvidia_driver.remove_packages": removal, "nvidia_driver.runfile": {"source": str(new)}}
 

@@ -53,9 +53,9 @@ class SimulatedState:
 
     def apply(self, simulation: Simulation) -> None:
         """Let the packages be as after a transaction, whose new packages are on the disk."""
-        gone = simulation.remove + [name for name, (before, _) in simulation.install.items() if before]
-        if gone:
-            listed = self.host.run(["dpkg-query", "-L"] + gone).out.splitlines()
+        replaced = simulation.remove + [name for name, (before, _) in simulation.install.items() if before]
+        if replaced:
+            listed = self.host.run(["dpkg-query", "-L"] + replaced).out.splitlines()
             for path in listed:
                 if os.path.dirname(path) == PREFERENCES:
                     with contextlib.suppress(FileNotFoundError):

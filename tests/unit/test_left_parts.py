@@ -17,7 +17,7 @@ from plugins.plugin_utils.gpu_ready.execute.steps import package_transactions
 from plugins.plugin_utils.gpu_ready.plan import compose
 from plugins.plugin_utils.gpu_ready.plan.driver.parts import named_branch
 from tests.unit.goldens import decide
-from tests.unit.hosts import H100, T4, bare, carried_out, having, rpm
+from tests.unit.hosts import H100, T4, bare, carried_out, having, installed, rpm
 from tests.unit.plans import all_todo
 
 UBUNTU = [
@@ -183,3 +183,43 @@ def test_nothing_with_another_branch_in_its_name_stays(case: Case) -> None:
 )
 def test_the_branch_in_a_name(name: str, branch: int | None) -> None:
     assert named_branch(name) == branch
+
+
+NAMED: list[tuple[Case, dict[str, str], set[str], set[tuple[str, str | None]]]] = [
+    (  # the names of the new branch carry it, those of the old one do not; the daemon's name stays
+        Case("ubuntu2204", "cuda_repo", "dkms", "open", "full", 595, 580, False, True, False),
+        {"nvidia-driver-open": "595.91.07-1ubuntu1", "nvidia-firmware": "595.91.07-1ubuntu1", "nvidia-persistenced": "595.91.07-1ubuntu1"},
+        {"nvidia-driver-open", "nvidia-firmware", "nvidia-open"},
+        {("nvidia-persistenced", "580.*")},
+    ),
+    (  # a module of another flavour; of the same branch, the rest stays
+        Case("ubuntu2404", "distro", "dkms", "proprietary", "compute", 580, 580, False, True, False),
+        {"nvidia-kernel-source-580-server-open": "580.95.05-0ubuntu1", "libnvidia-cfg1-580-server": "580.95.05-0ubuntu1"},
+        {"nvidia-kernel-source-580-server-open", "nvidia-dkms-580-server-open", "nvidia-headless-no-dkms-580-server-open"},
+        set(),
+    ),
+    (  # packages for one kernel; signatures have its version; 32 bits follow
+        Case("ubuntu2404", "distro", "precompiled", "open", "compute", 580, 595, False, True, False),
+        {"linux-objects-nvidia-580-server-open-6.8.0-90-generic": "6.8.0-90.91+1", "linux-signatures-nvidia-6.8.0-90-generic": "6.8.0-90.91+1",
+         "libnvidia-compute-580-server:i386": "580.95.05-0ubuntu1"},
+        {"linux-objects-nvidia-580-server-open-6.8.0-90-generic", "libnvidia-compute-580-server:i386",
+         "linux-modules-nvidia-580-server-open-6.8.0-88-generic", "nvidia-headless-no-dkms-580-server-open", "nvidia-utils-580-server"},
+        {("libnvidia-compute-595-server:i386", None)},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "more", "removed", "follow"), NAMED)
+def test_what_a_change_of_the_driver_names(
+    case: Case, more: dict[str, str], removed: set[str], follow: set[tuple[str, str | None]]
+) -> None:
+    flavour = "open" if case.before == case.after else case.flavour
+    host = installed(case.distro, T4, case.source, f"{case.before}.95.05", flavour, case.kind)
+    if case.profile == "full":
+        more = {**more, "nvidia-open": f"{case.before}.91.07-1ubuntu1"}
+    present = {**host.packages.installed, **more}
+    host = having(host, packages={"installed": present}, driver={"packages": make_probes().driver_packages(present)})
+    driver = transactions(decide(host, **case.variables(case.after)))[1 if case.source == "cuda_repo" else 0]
+    carried = {name for name in host.driver.packages if named_branch(name) not in (None, case.after)}
+    assert {*driver.remove} >= removed | carried and {*driver.optional} == follow
+    assert {*driver.remove} <= removed | carried | {"libnvidia-compute", "nvidia-dkms-open"}

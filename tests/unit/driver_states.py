@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gpu_ready_lab import declarations, packages
 
-from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.base.host import Host, Result
 from plugins.module_utils.gpu_ready.facts import apt as apt_facts
 from plugins.module_utils.gpu_ready.facts.model import DkmsFacts, Facts, ModuleFacts
 from plugins.module_utils.gpu_ready.packaging import apt_state
@@ -29,6 +29,7 @@ from plugins.module_utils.gpu_ready.packaging.manager import Simulation
 from plugins.plugin_utils.gpu_ready.completion.probes import make_probes
 from plugins.plugin_utils.gpu_ready.execute import steps
 from plugins.plugin_utils.gpu_ready.plan import compose
+from plugins.plugin_utils.gpu_ready.plan.driver.parts import named_branch
 from tests.unit.apt_root import AptRoot
 from tests.unit.goldens import decide
 from tests.unit.hosts import H100, T4, bare, having
@@ -36,6 +37,8 @@ from tests.unit.plans import all_todo
 
 RELEASES = {"ubuntu2204": "5.15.0-160-generic", "ubuntu2404": "6.8.0-100-generic"}
 """The kernels of the lab's hosts (lab/mirror/tables.yml)."""
+SERVER = re.compile(r".*nvidia.*-server(-open|-[\d.]+)?$|nvidia-fabricmanager-|linux-(image|headers)-")
+"""Packages of Ubuntu's drivers for servers with a module that is built on the host."""
 PREFERENCES = "/etc/apt/preferences.d/"
 BASE = ("linux-image-generic",)
 
@@ -106,6 +109,25 @@ def stanza_of(package: packages.Package, path: Path, library: bool) -> str:
     return packages._control(package._replace(fields=fields), 1) + place
 
 
+def write_real_repository(directory: Path, repository: str, branches: Sequence[int]) -> None:
+    """Write a repository with packages that dpkg unpacks, without files and scripts, and with what they depend on."""
+    directory.mkdir(parents=True)
+    wanted = [one for one in declared(repository) if (named_branch(one.name) or branches[0]) in branches]
+    chosen = [one._replace(files=(), scripts=()) for one in wanted if SERVER.match(one.name)]
+    offered = {name for one in chosen for name in (one.name, *names_of(one, "Provides"))}
+    needed = {"dpkg", *(name for one in chosen for name in names_of(one, "Depends"))} - offered
+    fields = (("Maintainer", packages.MAINTAINER), ("Description", "stand-in"))
+    chosen += [packages.Package(name, "9", "amd64", fields, (), (), ()) for name in sorted(needed)]
+    for one in chosen:
+        packages.build(one, directory / one.file_name, fetch=lambda *_: b"")
+    (directory / "Packages").write_text("\n".join(stanza_of(one, directory / one.file_name, False) for one in chosen))
+
+
+def names_of(package: packages.Package, field: str) -> set[str]:
+    """Return the names in a field of a package."""
+    return names_in(dict(package.fields).get(field, ""))
+
+
 class StateRoot(AptRoot):
     """A host whose packages are a text; dpkg reads the same one."""
 
@@ -133,22 +155,9 @@ def make_root(directory: Path, repositories: Sequence[str], foreign: bool = Fals
             configuration.write('APT::Architectures { "amd64"; "i386"; };\n')
     lines = [f"deb [trusted=yes] file:{directory}/{name} ./\n" for name in repositories]
     (root.root / "etc/apt/sources.list").write_text("".join(lines))
-    offered = {
-        name
-        for repository in repositories
-        for package in declared(repository)
-        for field, text in (*package.fields, ("Provides", package.name))
-        if field == "Provides"
-        for name in names_in(text)
-    }
-    needed = {
-        name
-        for repository in repositories
-        for package in declared(repository)
-        for field, text in package.fields
-        if field == "Depends"
-        for name in names_in(text)
-    }
+    every = [package for repository in repositories for package in declared(repository)]
+    offered = {name for package in every for name in (package.name, *names_of(package, "Provides"))}
+    needed = {name for package in every for name in names_of(package, "Depends")}
     base = [stanza(name) for name in sorted({"dpkg", *needed} - offered - {"libc6"})]
     base += [stanza("libc6", one, "Multi-Arch: same\n") for one in ("amd64", *(["i386"] if foreign else []))]
     root.status.write_text("".join(base))
@@ -224,7 +233,7 @@ def carry_out(root: StateRoot, one: Transaction) -> PlannedChange:
     return planned
 
 
-def collect(root: StateRoot, state: State) -> Facts:
+def collect(root: Host, state: State) -> Facts:
     """Return the facts of a host in its present state."""
     kernel = RELEASES[state.distro]
     device = H100 if state.switches else T4

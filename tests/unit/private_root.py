@@ -14,7 +14,7 @@ Dir::Bin::dpkg "/usr/bin/dpkg";
 APT::Sandbox::User "root";
 DPkg::Options {{ "--root={root}"; "--force-not-root"; "--force-bad-path";
     "--log={root}/dpkg.log";
-    "--force-script-chrootless"; }};
+    "--force-script-chrootless"; "--force-unsafe-io"; }};
 """
 
 

@@ -5,14 +5,16 @@ preparation, and 7 in the installation.
 """
 
 import re
+import shutil
 from collections.abc import Iterator
 from itertools import permutations, product
 from pathlib import Path
 
 import pytest
 
-from plugins.module_utils.gpu_ready.base import work_directories
+from plugins.module_utils.gpu_ready.base import manifest, manifest_notes, work_directories
 from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.module_utils.gpu_ready.packaging import install
 from plugins.module_utils.gpu_ready.packaging.apt import Apt
 from plugins.module_utils.gpu_ready.upgrade import stage
@@ -24,6 +26,7 @@ from tests.unit import driver_states
 from tests.unit.apt_root import apt_is_here
 from tests.unit.driver_states import State, StateRoot
 from tests.unit.goldens import decide
+from tests.unit.private_root import PrivateRoot
 
 KINDS = [{"kind": kind, "flavour": flavour, "profile": profile}
          for kind in ("dkms", "precompiled") for flavour in ("open", "proprietary") for profile in ("compute", "full")]  # fmt: skip
@@ -114,6 +117,13 @@ def drivers(root: StateRoot) -> dict[str, str]:
     return {name: version for name, version in found.items() if "nvidia" in name and "pinning" not in name}
 
 
+def back_to(facts: Facts) -> dict[str, object]:
+    """Return the variables of a rollback to the driver in these facts."""
+    back = upgrade.rollback_settings(upgrade.installed_driver(facts))
+    assert back
+    return {name: value for name, value in back._asdict().items() if value}
+
+
 def replace(root: StateRoot, plan: compose.Plan) -> None:
     """Check and prepare the transactions of a plan and carry them out: all three with the same calls of apt."""
     assert not plan.refusals
@@ -144,12 +154,68 @@ def test_a_branch_is_replaced_by_another_and_back(host: StateRoot, state: State)
     assert {version.split(".")[0] for version in versions} == {str(state.after)}
     foreign = [name.replace(f"-{state.before}-", f"-{state.after}-") for name in before if name.endswith(":i386")]
     assert {*foreign} <= {*after} and bool(foreign) == state.foreign
-    back = upgrade.rollback_settings(upgrade.installed_driver(facts))
-    assert back
-    given = {name: value for name, value in back._asdict().items() if value}
-    replace(host, decide(driver_states.collect(host, state), **{**state.variables(state.before), **given}))
+    replace(host, decide(driver_states.collect(host, state), **{**state.variables(state.before), **back_to(facts)}))
     # 595 of NVIDIA's repository needs the daemon's package; it stays, in the version of the driver.
     restored = drivers(host)
     stays = {} if state.persistence or DAEMON not in restored else {DAEMON: restored[DAEMON]}
     assert restored == {**stays, **before}
     assert all(version.startswith(f"{state.before}.") for version in stays.values())
+
+
+@pytest.fixture(scope="module")
+def real_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two branches of Ubuntu's own driver with open modules."""
+    repository = tmp_path_factory.mktemp("real") / "repository"
+    driver_states.write_real_repository(repository, "ubuntu2404", [580, 595])
+    return repository
+
+
+@pytest.fixture
+def manifest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "manifest.json")
+    for function in (manifest.read, manifest_notes.note, manifest_notes.drop, manifest_notes.note_packages):
+        monkeypatch.setattr(function, "__defaults__", (path,))
+    monkeypatch.setattr(manifest_notes.forget_packages, "__defaults__", ((), path))
+
+
+@pytest.mark.host_io
+@pytest.mark.skipif(not apt_is_here(), reason="there is no apt here")
+@pytest.mark.parametrize("state", [State(), State(owner_holds=True, switches=True)], ids=driver_states.label)
+def test_what_was_prepared_is_installed_without_a_network(
+    state: State, tmp_path: Path, real_repository: Path, manifest_path: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With apt and dpkg that really install: the repository is away from the end of the preparation on."""
+    monkeypatch.setattr(work_directories, "SMALL_FILES", str(tmp_path))
+    host, repository = PrivateRoot(tmp_path / "root"), tmp_path / "repository"
+    (host.root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] copy:{repository} ./\n")
+    shutil.copytree(real_repository, repository)
+
+    def manager() -> Apt:
+        return Apt(host, locks=(), store=str(host.root / "packages"))
+
+    def carry_out(plan: compose.Plan) -> None:
+        assert not plan.refusals
+        for one in driver_states.transactions(plan):
+            install.converge(manager(), one, check=False)
+
+    manager().update()
+    manager().run_change("installing the base", ["install", "dpkg", *driver_states.BASE])
+    carry_out(decide(driver_states.collect(host, state), **state.variables(state.before)))
+    before = manager().installed()
+    if state.owner_holds:
+        manager().hold([name for name in before if "nvidia" in name])
+    facts = driver_states.collect(host, state)
+    plan = decide(facts, **state.variables(state.after))
+    staged = stage.stage_packages(manager(), driver_states.transactions(plan))
+    stage.keep_for_rollback(manager(), staged, [])
+    shutil.move(repository, f"{repository}.away")
+    carry_out(plan)
+    after = {name: one for name, one in manager().installed().items() if one.state == "installed" and "nvidia" in name}
+    assert not [name for name in after if "-580" in name] and [name for name in after if "-595" in name]
+    held = {name for name, one in after.items() if one.hold}
+    assert {"nvidia-dkms-595-server-open", "nvidia-compute-utils-595-server"} <= held
+    assert ("nvidia-fabricmanager-595" in held) == state.switches
+    carry_out(decide(driver_states.collect(host, state), **{**state.variables(state.before), **back_to(facts)}))
+    restored = {name: one.version for name, one in manager().installed().items() if one.state == "installed"}
+    assert restored == {name: one.version for name, one in before.items()}
+    assert host.run(["dpkg", "--audit"]).out == ""

@@ -210,8 +210,8 @@ Pin-Priority: x
 
 def test_pins_are_read_with_their_lines() -> None:
     assert apt_policy.parse_pins("/p", PREFERENCES) == [
-        apt_policy.Pin("/p", 3, ["nvidia-*", "src:x"], -1),
-        apt_policy.Pin("/p", 7, ["/^lib.*-580$/"], 900),
+        apt_policy.Pin("/p", 3, ["nvidia-*", "src:x"], -1, "release *"),
+        apt_policy.Pin("/p", 7, ["/^lib.*-580$/"], 900, 'origin ""'),
     ]
 
 

@@ -72,7 +72,7 @@ REPOSITORY = {
 DAEMON = "nvidia-persistenced"
 ALL = list(all_states())
 STATES = [*CUDA, *ARCHIVE, *BEYOND, *drawn(ALL, 60)] if CAMPAIGN else [
-    *drawn(CUDA, 3), *drawn(ARCHIVE, 4), *drawn(BEYOND, 2), *drawn(ALL, 3)
+    *drawn(CUDA, 2), *drawn(ARCHIVE, 3), *drawn(BEYOND, 2), *drawn(ALL, 2)
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import pytest
 from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.facts import public
 from plugins.module_utils.gpu_ready.facts import rpm as rpm_facts
-from plugins.module_utils.gpu_ready.facts.model import AptFacts, YumFacts
+from plugins.module_utils.gpu_ready.facts.model import AptFacts, HidingLine, YumFacts
 from plugins.module_utils.gpu_ready.packaging import rpm, yum_repos, yum_sections
 from plugins.module_utils.gpu_ready.packaging.dpkg_status import STATUS
 from plugins.module_utils.gpu_ready.packaging.family import uses_rpm
@@ -13,6 +13,7 @@ from plugins.module_utils.gpu_ready.packaging.repository import format_repo_file
 from plugins.plugin_utils.gpu_ready.completion import complete
 from tests.unit.recorded import RecordedHost
 
+LOCKS = "/etc/dnf/plugins/versionlock.list"
 ROCKY = 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\nPLATFORM_ID="platform:el9"\n'
 ROWS = (
     "bash\t(none)\t5.1.8\t9.el9\tx86_64\nnvidia-driver\t3\t580.95.05\t1.el9\tx86_64\n"
@@ -129,7 +130,7 @@ def test_a_host_with_rpms_is_asked_rpm_and_no_dpkg() -> None:
             "/etc/yum.repos.d/README": "x",
             "/etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9": "x",
             "/etc/dnf/modules.d/nvidia-driver.module": "[nvidia-driver]\nstream=580-open\nstate=enabled\n",
-            "/etc/dnf/plugins/versionlock.list": "nvidia-driver-3:580.95.05-1.el9.*\n",
+            LOCKS: "nvidia-driver-3:580.95.05-1.el9.*\n",
         },
         programs={tuple(rpm.QUERY): Result(0, ROWS, "")},
     )
@@ -140,6 +141,7 @@ def test_a_host_with_rpms_is_asked_rpm_and_no_dpkg() -> None:
         sources={"/etc/yum.repos.d/rocky.repo": REPO},
         keyrings=["RPM-GPG-KEY-Rocky-9"],
         streams={"nvidia-driver": "580-open"},
+        hiding=[HidingLine(LOCKS, 1, "nvidia-driver-3:580.95.05-1.el9.*", ["nvidia-driver"], locks=True)],
     )
     assert found.apt == AptFacts() and "yum" not in public.public_json(found)
     # The second call asks for the vendor of the driver; a host without a driver does not pay for it.

@@ -77,11 +77,12 @@ class SimulatedState:
         path = archives.find_deb(self.host, name, version)
         if path is None or os.path.getsize(path) > MOST_OF_PINS:
             return
+        if "." + PREFERENCES + "/" not in self.host.run(["dpkg-deb", "-c", path]).out:
+            return
         unpacked = os.path.join(self.directory, "unpacked")
         signatures.unpack_deb(self.host, "%s=%s" % (name, version), path, unpacked)
-        if os.path.isdir(unpacked + PREFERENCES):
-            for one in os.listdir(unpacked + PREFERENCES):
-                shutil.copy(os.path.join(unpacked + PREFERENCES, one), self.preferences)
+        for one in os.listdir(unpacked + PREFERENCES):
+            shutil.copy(os.path.join(unpacked + PREFERENCES, one), self.preferences)
         shutil.rmtree(unpacked)
 
 

@@ -146,9 +146,9 @@ def stage_apt(manager: apt.Apt, transactions: List[Transaction]) -> Simulation:
             planned = plan_transaction(manager, one, manager.installed(), check=True)
             for argv in planned.calls if planned.simulation.install else []:
                 manager.run_change("downloading " + one.purpose, ["--download-only"] + argv)
-            assert manager.state
-            manager.state.apply(planned.simulation)
-            manager.hold(one.hold)
+            if manager.state and one is not transactions[-1]:
+                manager.state.apply(planned.simulation)
+                manager.hold(one.hold)
             found = dnf.join_simulations(found, planned.simulation)
     return found
 

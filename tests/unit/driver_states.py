@@ -112,8 +112,8 @@ def stanza_of(package: packages.Package, path: Path, library: bool) -> str:
 def write_real_repository(directory: Path, repository: str, branches: Sequence[int]) -> None:
     """Write a repository with packages that dpkg unpacks, without files and scripts, and with what they depend on."""
     directory.mkdir(parents=True)
-    wanted = [one for one in declared(repository) if (named_branch(one.name) or branches[0]) in branches]
-    chosen = [one._replace(files=(), scripts=()) for one in wanted if SERVER.match(one.name)]
+    of_branches = [one for one in declared(repository) if (named_branch(one.name) or branches[0]) in branches]
+    chosen = [one._replace(files=(), scripts=()) for one in of_branches if SERVER.match(one.name)]
     offered = {name for one in chosen for name in (one.name, *names_of(one, "Provides"))}
     needed = {"dpkg", *(name for one in chosen for name in names_of(one, "Depends"))} - offered
     fields = (("Maintainer", packages.MAINTAINER), ("Description", "stand-in"))

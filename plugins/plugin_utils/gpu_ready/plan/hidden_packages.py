@@ -7,13 +7,15 @@ version lock of the headers of another kernel. What else hides a package is repo
 import fnmatch
 import re
 
-from ....module_utils.gpu_ready.facts.apt import PREFERENCES
 from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging.apt_policy import Pin, parse_pins, pins_package
 from ....module_utils.gpu_ready.packaging.manager import list_names
 from ....module_utils.gpu_ready.packaging.version_match import version_matches
-from .model import PackageTarget, Refusal, Step
+from . import repository
+from .model import Refusal, Step
 
+PREFERENCES = repository.PREFERENCES[: -len(".d")]
+"""The main file, which apt reads before those of the directory."""
 ALL_VERSIONS = ("release *", "version *", "release a=*", "origin *")
 """The field Pin where it is of every version (apt_preferences(5))."""
 WITH_VERSION = re.compile(r"^(.+?)-((?:\d+:)?\d[^-]*-[^-]+)$")
@@ -43,7 +45,7 @@ def read_pins(facts: Facts) -> list[Pin]:
     read = [name for name in facts.apt.pins if name == PREFERENCES or "." not in name or name.endswith(".pref")]
     found = []
     for name in sorted(read, key=lambda name: (name != PREFERENCES, name)):
-        path = name if name == PREFERENCES else "%s.d/%s" % (PREFERENCES, name)
+        path = name if name == PREFERENCES else "%s/%s" % (repository.PREFERENCES, name)
         found += parse_pins(path, facts.apt.pins[name] or "")
     return found
 
@@ -54,10 +56,10 @@ def packages_to_install(facts: Facts, step: Step) -> list[str]:
         return []
     found = []
     for one in [*(getattr(step.params, "pin_packages", None) or []), *(getattr(step.params, "packages", None) or [])]:
-        target = one if isinstance(one, PackageTarget) else PackageTarget(one)
-        installed = facts.packages.installed.get(target.name)
-        if installed is None or not version_matches(target.version, installed):
-            found.append(target.name)
+        name, version = (one, None) if isinstance(one, str) else (one.name, one.version)
+        installed = facts.packages.installed.get(name)
+        if installed is None or not version_matches(version, installed):
+            found.append(name)
     return found
 
 

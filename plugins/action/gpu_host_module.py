@@ -89,11 +89,13 @@ def describe_login_output(host: str, printed: str) -> str:
 
 def keys_of(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the shipped keys of the repositories that a task names."""
-    named = {repository.get("fingerprint") for repository in arguments.get("repositories") or []}
+    sources = arguments.get("sources") or arguments
+    named = {repository.get("fingerprint") for repository in sources.get("repositories") or []}
     return {"keys": {name: key for name, key in read_keys().items() if name in named}}
 
 
 ADDED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "gpu_package_index": keys_of,
     "gpu_repository": keys_of,
     "gpu_uninstall": lambda _: {"driver_packages": driver_packages.driver_pattern()},
 }

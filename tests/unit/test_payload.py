@@ -29,6 +29,7 @@ MODULES = {
         "dnf_filters",
         "dpkg_status",
         "family",
+        "index_record",
         "locations",
         "locks",
         "openpgp",

@@ -2,6 +2,8 @@
 
 from typing import Dict, List, NamedTuple, Optional
 
+from ..packaging.index_record import PackageIndex
+
 Versions = Dict[str, Optional[str]]
 
 
@@ -18,6 +20,11 @@ class PackagesAnswer(NamedTuple):
     versions: Optional[Versions] = None
     diff: Dict[str, str] = {}
     warnings: List[str] = []
+
+
+class PackageIndexAnswer(NamedTuple):
+    index: PackageIndex
+    changed: bool = False
 
 
 class RepositoryAnswer(NamedTuple):

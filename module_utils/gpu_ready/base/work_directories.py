@@ -3,6 +3,9 @@
 import contextlib
 import os
 import shutil
+import subprocess
+import tempfile
+from typing import Iterator
 
 SMALL_FILES = "/run"
 """Where temporary files of a few megabytes are written: root's alone, unlike /tmp, which every user can fill."""
@@ -28,3 +31,29 @@ def flush_directory(directory: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+REMOVER = 'read -r _; until rm -rf -- "$1" || [ "${2:-}" = xxxxxxxxxx ]; do set -- "$1" "${2:-}x"; sleep 1; done'
+"""Removes a directory when its standard input ends, which the end of the process that holds it does, even by SIGKILL.
+
+A program that still writes there makes rm fail, so it tries again for ten seconds."""
+
+
+@contextlib.contextmanager
+def vanishing_directory(parent: str, prefix: str) -> Iterator[str]:
+    """Have a directory that everybody may enter, and that is gone afterwards, also where this process is killed."""
+    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    remover = subprocess.Popen(
+        ["/bin/sh", "-c", REMOVER, "sh", path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        os.chmod(path, 0o755)  # apt and dnf read as an unprivileged user
+        yield path
+    finally:
+        assert remover.stdin
+        remover.stdin.close()
+        remover.wait(timeout=60)

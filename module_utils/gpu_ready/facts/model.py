@@ -9,6 +9,7 @@ from ..base import records
 from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
 from ..driver.persistence_state import Persistence
+from ..packaging.index_record import PackageIndex
 from ..system.model import OsRelease
 from ..system.modprobe_files import ModprobeLine
 from ..upgrade.model import UpgradeJournal
@@ -659,7 +660,8 @@ class RawFacts(NamedTuple):
 class Facts(NamedTuple):
     """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready.
 
-    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog.
+    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog. ``index``: None
+    where the sources were not asked, which is a call of its own.
     """
 
     base: BaseFacts
@@ -680,6 +682,7 @@ class Facts(NamedTuple):
     drained: bool = False
     health: Optional[HealthFacts] = None
     today: str = ""
+    index: Optional[PackageIndex] = None
     raw: RawFacts = RawFacts()
 
     @property

@@ -136,6 +136,12 @@ class Apt(Manager):
         self.store = store
         self.state = None  # type: Optional[apt_state.SimulatedState]
         """What is read in place of the host's packages and pins, while transactions are only simulated."""
+        self.options: List[str] = []
+        """Options of every call, by which apt works in a private root (private_root.py)."""
+
+    def call_options(self) -> List[str]:
+        """Return the options of a call of apt-get."""
+        return OPTIONS + self.options + (self.state.options if self.state else [])
 
     def installed(self) -> Dict[str, Installed]:
         if self.state:
@@ -203,8 +209,7 @@ class Apt(Manager):
         end = time.monotonic() + self.wait
         while True:
             self.wait_for_locks()
-            options = OPTIONS + (self.state.options if self.state else [])
-            answer = self.host.run(["apt-get"] + options + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
+            answer = self.host.run(["apt-get"] + self.call_options() + argv, timeout=RUN_LIMIT, env=ENVIRONMENT)
             if answer.rc == 0 or not LOCKED.search(answer.err) or time.monotonic() >= end:
                 return answer
             time.sleep(RETRY)
@@ -349,7 +354,7 @@ class Apt(Manager):
 
     def query_cache(self, verb: str, names: List[str]) -> str:
         """Return the output of apt-cache; its status does not count, since it is 100 where one package is unknown."""
-        answer = self.host.run(["apt-cache", verb] + names, timeout=ASK_LIMIT)
+        answer = self.host.run(["apt-cache"] + self.options + [verb] + names, timeout=ASK_LIMIT)
         if answer.rc == TIMED_OUT:
             raise PackageError(
                 "asking the package lists for %s: %s. Check what keeps the disk of this host busy, then run again"
@@ -512,7 +517,7 @@ class Apt(Manager):
             raise PackageError(explain_failure("apt-mark %s %s" % (verb, " ".join(names)), answer))
 
     def simulate(self, what: str, argv: List[str]) -> Simulation:
-        options = OPTIONS + (self.state.options if self.state else []) + ["-s", "-o", "Debug::NoLocking=1"]
+        options = self.call_options() + ["-s", "-o", "Debug::NoLocking=1"]
         answer = self.host.run(["apt-get"] + options + argv, timeout=ASK_LIMIT, env=ENVIRONMENT)
         if answer.rc != 0:
             raise PackageError(self.describe_failure(what, answer) + self.describe_failed_sources())

@@ -116,11 +116,8 @@ def sources_files(host: Host) -> List[str]:
 
 def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], str]":
     """Return new content, by path, of the distribution's sources without these components; code name of the release."""
-    text = host.read("/etc/os-release") or ""
-    # A derivative that uses the archive of its base (Linux Mint) names that one's suites besides its own name.
-    match = re.search(r"(?m)^(?:UBUNTU|DEBIAN)_CODENAME=\"?(\w+)", text)
-    match = match or re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", text)
-    if not match:
+    codename = read_codename(host)
+    if not codename:
         raise PackageError(
             "/etc/os-release names no VERSION_CODENAME, so the distribution's own suites are unknown. Enable the "
             "components %s yourself, then run again." % " ".join(names)
@@ -129,16 +126,25 @@ def plan_components(host: Host, names: List[str]) -> "tuple[Dict[str, bytes], st
     texts = {path: host.read(path) or "" for path in sources_files(host)}
     for path, content in texts.items():
         others = [entry for other in texts if other != path for entry in apt_sources.parse_entries(other, texts[other])]
-        change = apt_components.enable_components(path, content, names, match.group(1), others)
+        change = apt_components.enable_components(path, content, names, codename, others)
         entries += change.entries
         if change.before != change.after:
             found[path] = change.after.encode("utf-8")
     if not entries:
         raise PackageError(
             "no package source of the distribution's own archive for %s is enabled in /etc/apt. Enable one, then run "
-            "again." % match.group(1)
+            "again." % codename
         )
-    return found, match.group(1)
+    return found, codename
+
+
+def read_codename(host: Host) -> str:
+    """Return the code name of the distribution whose archive a host uses, "" where os-release names none."""
+    text = host.read("/etc/os-release") or ""
+    # A derivative that uses the archive of its base (Linux Mint) names that one's suites besides its own name.
+    match = re.search(r"(?m)^(?:UBUNTU|DEBIAN)_CODENAME=\"?(\w+)", text)
+    match = match or re.search(r"(?m)^VERSION_CODENAME=\"?(\w+)", text)
+    return match.group(1) if match else ""
 
 
 def plan_sections(host: Host, names: List[str]) -> Dict[str, List[str]]:
@@ -299,17 +305,15 @@ def read_lists(host: Host, manager: Manager, request: Request, edits: Edits) -> 
             manager.read_repository(name)
     elif isinstance(manager, apt.Apt):
         if request.components:
-            manager.update(distribution_locations(host, edits))
+            manager.update(distribution_locations(host, edits.codename, edits.component_files))
         for repository in edits.repositories:
             manager.update_only(repository.adopted or repository.list_file)
 
 
-def distribution_locations(host: Host, edits: Edits) -> List[str]:
-    """Return where the distribution's own archive is, of which components were enabled."""
-    entries = [
-        entry for path in edits.component_files for entry in apt_sources.parse_entries(path, host.read(path) or "")
-    ]
-    own = apt_sources.distribution_entries(entries, edits.codename)
+def distribution_locations(host: Host, codename: str, paths: List[str]) -> List[str]:
+    """Return where the distribution's own archive is, by these sources files."""
+    entries = [entry for path in paths for entry in apt_sources.parse_entries(path, host.read(path) or "")]
+    own = apt_sources.distribution_entries(entries, codename)
     return [location for entry in own for location, _ in apt_sources.locations(entry)]
 
 

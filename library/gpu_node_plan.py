@@ -167,6 +167,13 @@ options:
     type: list
     elements: str
     default: []
+  gpu_ready_index:
+    description: >-
+      Whether the package sources of a host are asked what they offer, in a private place that leaves its package
+      lists as they are. What they do not offer is refused before any change.
+    type: str
+    default: auto
+    choices: [auto, none]
   gpu_ready_mirror:
     description: >-
       Base URL of a site mirror that replaces every upstream server. A file of V(https://HOST/PATH) is then
@@ -369,6 +376,14 @@ options:
     type: list
     elements: str
     default: []
+  release:
+    description:
+      - The point release to which an installed driver of the requested branch is moved, where no version is requested.
+        V(newest) is the newest one that its source offers, another value the one that an earlier plan of the same
+        upgrade chose.
+      - "Empty: it is kept."
+    type: str
+    default: ""
   part:
     description:
       - The role whose part of the host is planned, with its own variables and those of V(gpu_ready_*) only. The other

@@ -8,7 +8,7 @@ description:
   - Has the package manager read the sources of the host, and those that a plan will add, with lists and caches of its
     own, which are deleted afterwards. The host's lists, sources and caches stay as they are.
   - Needs the network, and up to 768 MB in /var/cache meanwhile.
-  - A source of others that fails is named in RV(index.failed). One that O(sources) names makes the answer V(stale) or
+  - A source of others that fails is named in RV(offered.failed). One that O(sources) names makes the answer V(stale) or
     V(unavailable).
 options:
   names:
@@ -22,6 +22,13 @@ options:
         M(gpu_ready.nodes.gpu_repository), C(repositories), C(components) and C(enable).
     type: dict
     default: {}
+  needed:
+    description:
+      - Sources of the host without which the answer is not V(fresh), besides those of O(sources) and the
+        distribution's. URLs for apt, sections of .repo files for dnf.
+    type: list
+    elements: str
+    default: []
   keys:
     description: Public keys in ASCII armour by fingerprint, as for M(gpu_ready.nodes.gpu_repository).
     type: dict
@@ -54,7 +61,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-index:
+offered:
   description:
     - C(state) is V(fresh), V(stale) or V(unavailable); C(cause) says why it is not fresh, and C(age) how many seconds
       ago stale lists were read.
@@ -75,6 +82,7 @@ ANSWER = PackageIndexAnswer
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "str", "required": True},
     "sources": {"type": "dict", "default": {}},
+    "needed": {"type": "list", "elements": "str", "default": []},
     "keys": {"type": "dict", "default": {}, "no_log": False},
 }
 
@@ -82,7 +90,7 @@ ARGUMENT_SPEC = {
 def run(host, params, check):
     sources = {"repositories": None, "components": None, "enable": None, **params["sources"]}
     request = repositories.parse_request(dict(sources, keys=params["keys"]))
-    return PackageIndexAnswer(package_index.read_index(host, params["names"], request))
+    return PackageIndexAnswer(package_index.read_index(host, params["names"], request, params["needed"]))
 
 
 def main():

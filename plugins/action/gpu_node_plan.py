@@ -17,9 +17,10 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..module_utils.gpu_ready.base.plain_text import plain_text
-from ..module_utils.gpu_ready.base.records import RecordError
+from ..module_utils.gpu_ready.base.records import RecordError, from_json, to_json
 from ..module_utils.gpu_ready.facts import model as facts_model
 from ..module_utils.gpu_ready.facts.collected import CollectedFacts
+from ..module_utils.gpu_ready.packaging.index_record import PackageIndex
 from ..plugin_utils import answers
 from ..plugin_utils.answer_bounds import WrongAnswer, fields_of
 from ..plugin_utils.control_node import plain
@@ -32,9 +33,12 @@ from ..plugin_utils.gpu_ready.completion.complete import complete, today
 from ..plugin_utils.gpu_ready.completion.probes import probes_json
 from ..plugin_utils.gpu_ready.plan import answer as decide
 from ..plugin_utils.gpu_ready.plan import parts
+from ..plugin_utils.gpu_ready.plan.offered import IndexRequest
 from ..plugin_utils.gpu_ready.settings import options
 from ..plugin_utils.gpu_ready.settings.variables import settings_for_plan
+from ..plugin_utils.module_calls import call_module
 from ..plugin_utils.process_limits import PLANNING
+from ..plugin_utils.variables.names import NAMES
 from . import gpu_host_module
 
 OPTIONS: dict[str, dict[str, Any]] = options.ARGUMENT_SPEC
@@ -125,11 +129,22 @@ class CollectingAction(gpu_host_module.ActionModule):
         return accepted
 
 
+def ask_index(action: Any, request: IndexRequest, variables: Any) -> PackageIndex:
+    """Return what the package sources of the host of a task offer; why that is not known, where the call fails."""
+    sources = {name: value for name, value in to_json(request.sources).items() if value}
+    options = {"names": request.names, "sources": sources, "needed": request.needed}
+    answer = call_module(action, "gpu_ready.nodes.gpu_package_index", options, variables, bool(action._task.check_mode))
+    if answer.get("failed"):
+        return PackageIndex(cause=plain_text(str(answer.get("msg") or ""))[:QUOTED])
+    return from_json(PackageIndex, answer["offered"])
+
+
 class ActionModule(CollectingAction):
     """The plugin; Ansible finds it by this name."""
 
     seconds = SECONDS
     given: Mapping[str, Any] = {}
+    variables: Any = None
 
     def ask_host(self, tmp: Any, task_vars: Any) -> dict[str, Any]:
         """Return the plan of a host. Raises WrongAnswer."""
@@ -137,18 +152,24 @@ class ActionModule(CollectingAction):
         if validated.error_messages:
             raise AnsibleActionFail(validated.error_messages[0])
         self.given = plain(validated.validated_parameters)
-        variables = {name: value for name, value in self.given.items() if name not in ("overrides", "drains", "part")}
+        variables = {name: value for name, value in self.given.items() if name in NAMES.settings}
         self.settings, refusals = settings_for_plan(parts.own_variables(variables, self.given["part"]))
         refusals += self.wrong_values(task_vars or {})
         if refusals:
             return {"changed": False, "lease": "", **decide.refusal_json(refusals)}
         self.treat_as = self.settings.gpu_ready_treat_as or None
+        self.variables = task_vars
         return self.ask_facts(tmp, task_vars)
+
+    def ask_index(self, request: IndexRequest) -> PackageIndex:
+        """Ask the package sources of the host. A failed call says nothing of them. Raises WrongAnswer."""
+        return ask_index(self, request, self.variables)
 
     def compute(self, facts: Any) -> dict[str, Any]:
         """Return the plan and what belongs to it."""
         assert self.collected
         check, drains, part = bool(self._task.check_mode), self.given["drains"], self.given["part"]
-        plan = decide.plan_json(facts, self.settings, drains, part, check, self.collected["time"])
+        now, release = self.collected["time"], self.given["release"]
+        plan = decide.plan_json(facts, self.settings, drains, part, check, now, release, self.ask_index)
         plan |= {"lease": self.collected["lease"], "changed": check and bool(plan["todo"])}
         return answers.accept(NodePlanAnswer, plan)

@@ -76,10 +76,10 @@ def digest(directory: Path) -> dict[str, Any]:
     }
 
 
-def ask(root: AptRoot, *names: str, request: Request = NOTHING) -> PackageIndex:
+def ask(root: AptRoot, *names: str, request: Request = NOTHING, needed: str = "") -> PackageIndex:
     """Read the index as the module does, and check that nothing of the host has changed."""
     before, private = digest(root.root), root.root.parent / "private"
-    found = package_index.read_index(root, list(names), request, str(private))
+    found = package_index.read_index(root, list(names), request, needed.split(), str(private))
     assert digest(root.root) == before and not list(private.iterdir())
     assert not (root.root.parent / "hook").exists()
     assert package_index.PREFIX not in repr(found)

@@ -23,7 +23,7 @@ class PackagesAnswer(NamedTuple):
 
 
 class PackageIndexAnswer(NamedTuple):
-    index: PackageIndex
+    offered: PackageIndex = PackageIndex()
     changed: bool = False
 
 

@@ -660,8 +660,8 @@ class RawFacts(NamedTuple):
 class Facts(NamedTuple):
     """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready.
 
-    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog. ``index``: None
-    where the sources were not asked, which is a call of its own.
+    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog. ``offered``:
+    None where the sources were not asked, which is a call of its own.
     """
 
     base: BaseFacts
@@ -682,7 +682,7 @@ class Facts(NamedTuple):
     drained: bool = False
     health: Optional[HealthFacts] = None
     today: str = ""
-    index: Optional[PackageIndex] = None
+    offered: Optional[PackageIndex] = None
     raw: RawFacts = RawFacts()
 
     @property

@@ -36,7 +36,8 @@ APT_CONFIGURATION = """\
 #clear Acquire::IndexTargets;
 Acquire::IndexTargets::deb::Packages {{
  MetaKey "$(COMPONENT)/binary-$(ARCHITECTURE)/Packages"; flatMetaKey "Packages"; ShortDescription "Packages";
- Description "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Packages"; flatDescription "$(RELEASE) Packages"; Optional "0"; }};
+ Description "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Packages"; flatDescription "$(RELEASE) Packages";
+ Optional "0"; }};
 Acquire::Languages "none";
 Acquire::Retries "1";
 Dir::State::Lists "{root}/lists/";
@@ -61,16 +62,19 @@ DNF_OPTIONS = [
 DNF_CACHES = {"dnf": "/var/cache/dnf", "dnf5": "/var/cache/libdnf5"}
 
 
-def read_index(host: Host, names: List[str], request: Request, parent: str = PARENT) -> PackageIndex:
+def read_index(host: Host, names: List[str], request: Request, needed: List[str], parent: str = PARENT) -> PackageIndex:
     """Return what is offered of packages: names, or patterns with ``*``. Takes minutes at most; never raises.
 
-    ``request``: the sources that a plan adds, and those on which it depends, which must answer for a fresh index.
+    ``request``: the sources that a plan adds. ``needed``: URLs (apt) or sections (dnf) of the host's own on which it
+    depends. All of these, and the distribution's archive, must answer for a fresh index.
     """
     try:
         with vanishing_directory(parent, PREFIX) as root:
             edits = repositories.plan_edits(host, request)
             read = read_dnf if uses_rpm(host) else read_apt
-            return read(host, root, names, request, edits)
+            index = read(host, root, names, request, needed, edits)
+            asked = {name: index.versions.get(name, []) for name in names if "*" not in name}
+            return index._replace(versions=dict(index.versions, **asked))
     except GpuReadyError as error:
         return PackageIndex(UNAVAILABLE, cause=str(error))
     except OSError as error:
@@ -116,7 +120,9 @@ def age_of(host: Host, path: str) -> int:
 # ---- apt -----------------------------------------------------------------------------------------------------------
 
 
-def read_apt(host: Host, root: str, names: List[str], request: Request, edits: Edits) -> PackageIndex:
+def read_apt(
+    host: Host, root: str, names: List[str], request: Request, needed: List[str], edits: Edits
+) -> PackageIndex:
     lists = copy_lists(host, root)
     for name in ("lists/partial", "cache/archives/partial", "etc/apt/sources.list.d", "etc/apt/preferences.d"):
         os.makedirs(os.path.join(root, name), mode=0o755, exist_ok=True)
@@ -132,10 +138,8 @@ def read_apt(host: Host, root: str, names: List[str], request: Request, edits: E
     failed = find_failed_sources(answer, apt_entries.parse_sources(added) + manager.sources())
     if answer.rc != 0 and not failed:
         return PackageIndex(UNAVAILABLE, cause=explain_failure(apt.READING, answer).replace(root, ""))
-    own = [url_location(one.url) for one in request.repositories]
-    own += repositories.distribution_locations(
-        host, repositories.read_codename(host), repositories.sources_files(host)
-    )
+    own = [url_location(url) for url in [one.url for one in request.repositories] + needed]
+    own += repositories.distribution_locations(host, repositories.read_codename(host), repositories.sources_files(host))
     lost = [one for one in failed if one.location in own]
     index = PackageIndex(FRESH, failed=[one.message for one in failed if one not in lost])
     if lost:
@@ -174,7 +178,7 @@ def copy_lists(host: Host, root: str) -> List[str]:
 
 
 def has_lists_of(location: str, names: List[str]) -> bool:
-    """Return True if apt has lists of a source: their names begin with its URL (apt-pkg/contrib/strutl.cc, URItoFileName)."""
+    """Return True if apt has lists of a source: their names begin with its URL (apt-pkg/contrib/strutl.cc)."""
     start = location.replace("_", "%5f").replace("/", "_") + "_"
     return any(name.startswith(start) and apt_lists.INDEX.search(name) for name in names)
 
@@ -198,7 +202,9 @@ class PrivateDnf(dnf.Dnf):
         return []
 
 
-def read_dnf(host: Host, root: str, names: List[str], request: Request, edits: Edits) -> PackageIndex:
+def read_dnf(
+    host: Host, root: str, names: List[str], request: Request, needed: List[str], edits: Edits
+) -> PackageIndex:
     manager = PrivateDnf(host)
     if manager.form == "yum":
         raise PackageError("yum 3 cannot read its sources in another place")
@@ -216,6 +222,8 @@ def read_dnf(host: Host, root: str, names: List[str], request: Request, edits: E
     index = PackageIndex(FRESH)
     try:
         versions = manager.offers(names)
+        if set(manager.skipped) & set(needed):
+            raise PackageError(manager.failed_sources[manager.skipped.index(min(set(manager.skipped) & set(needed)))])
     except PackageError as error:
         if age is None:
             raise

@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     gpu_ready_branch_min_age: int
     gpu_ready_catalog_overlay: str
     gpu_ready_disrupt: list[str]
+    gpu_ready_index: str
     gpu_ready_mirror: str
     gpu_ready_mirror_keys: dict[str, Any]
     gpu_ready_profile: str
@@ -68,7 +69,7 @@ class Settings(NamedTuple):
     nvidia_driver_version: str
 
 
-POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_catalog_overlay', 'gpu_ready_disrupt', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_profile', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_catalog_overlay', 'gpu_ready_disrupt', 'gpu_ready_index', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_profile', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r'''{
 "cuda_toolkit_default":["","str",[],"\\d+\\.\\d+|auto","a version such as 12.9, or empty","text","12.4"],
@@ -98,6 +99,7 @@ _ROWS = json.loads(r'''{
 "gpu_ready_branch_min_age":[90,"int",[],"0..3650","a number from 0 to 3650","text"],
 "gpu_ready_catalog_overlay":["","str",[],"/.+","an absolute path on the control node, or empty","text","/etc/gpu-ready/catalog.yml"],
 "gpu_ready_disrupt":[[],"list",["docker_restart","containerd_restart","kubernetes_restart","driver_reload","reboot"],"","","text",["docker_restart"]],
+"gpu_ready_index":["auto","str",["auto","none"],"","","text"],
 "gpu_ready_mirror":["","str",[],"","","mirror","https://mirror.example.org/gpu"],
 "gpu_ready_mirror_keys":[{},"dict",[],"","","fingerprint",{"cuda-debian12":"0123456789ABCDEF0123456789ABCDEF01234567"}],
 "gpu_ready_profile":["full","str",["full","containers"],"","","text"],

@@ -31,7 +31,7 @@ def complete(facts: Facts, treat_as: str | None = None, day: str = "") -> Facts:
     """
     system = complete_base(facts.base, facts.raw, treat_as)
     driver = complete_driver(facts.driver, facts.raw, catalog.distro(system.distro) if system.distro else None)
-    return facts._replace(base=system, driver=driver, today=day, index=None, raw=RawFacts())
+    return facts._replace(base=system, driver=driver, today=day, offered=None, raw=RawFacts())
 
 
 def complete_base(system: BaseFacts, raw: RawFacts, treat_as: str | None) -> BaseFacts:

@@ -1,25 +1,44 @@
 """The answer of gpu_node_plan by the facts of a host."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ....module_utils.gpu_ready.base import records
 from ....module_utils.gpu_ready.facts.model import Facts
+from ....module_utils.gpu_ready.packaging.index_record import PackageIndex
 from ..catalog.settings import Settings
 from . import compose
 from . import upgrade as plan_upgrade
 from .model import Refusal
+from .offered import IndexRequest, index_request
+
+Ask = Callable[[IndexRequest], PackageIndex]
+"""Asks the package sources of the host, which is a call of its own."""
 
 
 def plan_json(
-    facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str = "", check: bool = False, now: int = 0
+    facts: Facts,
+    settings: Settings,
+    drains: Sequence[str] = (),
+    part: str = "",
+    check: bool = False,
+    now: int = 0,
+    release: str = "",
+    ask: Ask | None = None,
 ) -> dict[str, object]:
     """Return the result of gpu_node_plan.
 
     ``now``: seconds since 1970 by the host's clock, ``drains``: how it is drained.
 
-    ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check.
+    ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check. ``release``: as for
+    compose.plan. ``ask``: for a plan that depends on what the sources of the host offer.
     """
-    decided = compose.plan(facts, settings, drains, part, check)
+    decided = compose.plan(facts, settings, drains, part, check, release)
+    request = None
+    if ask and not decided.refusals:
+        request = index_request(facts, settings, decided.choices, decided.steps, release, part)
+    if ask and request:
+        facts = facts._replace(offered=ask(request))
+        decided = compose.plan(facts, settings, drains, part, check, release)
     status = plan_upgrade.upgrade_status(facts, decided, settings, now)
     return dict(answer_json(facts, decided), upgrade=records.to_json(status))
 

@@ -23,6 +23,7 @@ from . import (
     monitoring,
     nested_options,
     node_exporter,
+    offered,
     parts,
     repository,
     security,
@@ -75,11 +76,19 @@ class ReportRow(NamedTuple):
     why: str
 
 
-def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str = "", check: bool = False) -> Plan:
+def plan(
+    facts: Facts,
+    settings: Settings,
+    drains: Sequence[str] = (),
+    part: str = "",
+    check: bool = False,
+    release: str = "",
+) -> Plan:
     """Plan one host. The same input gives the same plan; a whole host has the same one under --check (``check``).
 
     ``drains``: how the host is drained before the plan is carried out (values of gpu_upgrade_drain). ``part``: one of
-    parts.PARTS, with the settings that parts.own_variables returns; "" for the whole host.
+    parts.PARTS, with the settings that parts.own_variables returns; "" for the whole host. ``release``: the point
+    release to which an installed driver is moved (driver/point_release.py); "" to keep it.
     """
     settings = parts.part_settings(settings, facts, part)
     managed = managed_host(facts.base.managed_by, always=True)
@@ -90,7 +99,7 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
         return Plan(False, "; ".join(one.message for one in lost) or nothing_to_do(facts), refusals=lost)
     unknown_kubelet = kubernetes.unknown_kubelet(facts, settings)
     settings = kubernetes.resolve_engines(facts, settings)
-    driven = driver.plan_driver(facts, settings, NO_CHOICES)
+    driven = driver.plan_driver(facts, settings, NO_CHOICES, release)
     choices = Choices(driver=driven.choice, parameters=parameters.requested(settings))
     decisions: list[Decision[object]] = [driven]
     if driven.choice is not None:  # the later planners need a driver to fit
@@ -141,6 +150,8 @@ def plan(facts: Facts, settings: Settings, drains: Sequence[str] = (), part: str
     contradictions: list[Refusal] = []
     if facts.apt.sources:
         contradictions = contradiction_refusals(facts)
+    refusals += [] if refusals else offered.refusals(facts, choices, planned)
+    warnings += offered.warnings(facts)
     if planned:
         refusals += contradictions
     else:
@@ -224,7 +235,8 @@ def state_digest(settings: Settings, choices: Choices) -> str:
         name: value for name, value in settings._asdict().items() if name not in POLICY and is_set(value)
     }
     chosen = choices.driver
-    state["driver"] = [chosen.source, chosen.branch, chosen.version, chosen.flavour] if chosen else []
+    version = chosen.version if chosen and not chosen.moved else None
+    state["driver"] = [chosen.source, chosen.branch, version, chosen.flavour] if chosen else []
     for part, choice in (("cuda", choices.cuda), ("cudnn", choices.cudnn), ("runtime", choices.runtime)):
         state["chosen " + part] = records.to_json(choice)
     text = json.dumps(state, sort_keys=True, default=str)

@@ -107,6 +107,7 @@ class DriverChoice(NamedTuple):
     ``version`` is None where every version of the branch will do. ``satisfied``: it is installed completely.
     ``detected``: packages that the source's own detector may name. ``exact``: requested versions of packages by name.
     ``extends``: the installed driver stays, and only packages that are missing beside it are added in its version.
+    ``moved``: ``version`` is a newer point release of the installed branch, which no variable names.
     """
 
     source: str
@@ -125,6 +126,7 @@ class DriverChoice(NamedTuple):
     detected: list[str] | None = None
     exact: dict[str, str] | None = None
     extends: bool = False
+    moved: bool = False
 
 
 class ActivationChoice(NamedTuple):

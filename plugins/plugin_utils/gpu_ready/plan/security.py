@@ -7,8 +7,10 @@ from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog import model as catalog
 from ..catalog.driver_sources import RUNFILE
+from ..catalog.settings import Settings
 from .containers.daemon_json_keys import TOOLKIT as TOOLKIT_MODE
 from .containers.runtime_cleanup import TOOLKIT_PACKAGES
+from .index_versions import common_versions
 from .model import Choices, Notice, Step, VariableChange
 
 DRIVER, TOOLKIT = "driver", "container_toolkit"
@@ -108,6 +110,19 @@ def installed(facts: Facts) -> dict[str, str]:
     disk = facts.driver.on_disk
     found = {DRIVER: disk.version if disk else None, TOOLKIT: installed_toolkit(facts)}
     return {component: version for component, version in found.items() if version}
+
+
+def may_fix_toolkit(facts: Facts, settings: Settings) -> bool:
+    """Return whether a vulnerable toolkit is replaced by a fixed one that is offered: nobody requests or holds it."""
+    free = not settings.nvidia_container_toolkit_version and not set(facts.packages.held) & set(TOOLKIT_PACKAGES)
+    used = settings.nvidia_container_runtime_mode == TOOLKIT_MODE
+    return used and free and find_vulnerable(TOOLKIT, installed_toolkit(facts)) is not None
+
+
+def fixed_toolkit(facts: Facts) -> str | None:
+    """Return the newest offered toolkit without published vulnerabilities, None where the index has none."""
+    offered = common_versions(facts, TOOLKIT_PACKAGES)
+    return next((one for one in offered if find_vulnerable(TOOLKIT, one) is None), None)
 
 
 def installed_vulnerable(facts: Facts, choices: Choices) -> list[Vulnerable]:

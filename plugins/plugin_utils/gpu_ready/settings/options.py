@@ -9,4 +9,5 @@ ARGUMENT_SPEC: dict[str, dict[str, Any]] = dict(
     overrides={"type": "dict", "default": {}},
     drains={"type": "list", "elements": "str", "default": []},
     part={"type": "str", "default": ""},
+    release={"type": "str", "default": ""},
 )

@@ -14,7 +14,7 @@ from .....module_utils.gpu_ready.packaging.version_match import version_matches
 from .....module_utils.gpu_ready.verify.expectation import RuntimeChoice
 from ...catalog import model as catalog
 from ...catalog.settings import Settings
-from .. import repository
+from .. import repository, security
 from ..model import (
     Choices,
     Decision,
@@ -199,9 +199,14 @@ def impossible(facts: Facts, settings: Settings, mode: str, default: bool) -> li
 def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[ActivationReason], list[Refusal]]:
     """Return the steps that install the toolkit, the reasons they give for a restart of docker, and refusals.
 
-    A version is requested of all packages of a release: apt takes the newest of those that are not named.
+    A version is requested of all packages of a release: apt takes the newest of those that are not named. One with
+    published vulnerabilities is replaced by a fixed one that is offered, which stops nothing.
     """
     requested, found = settings.nvidia_container_toolkit_version, facts.packages.installed.get(TOOLKIT_PACKAGES[0])
+    why = "nvidia_container_toolkit_version is %s" % requested
+    if security.may_fix_toolkit(facts, settings):
+        requested = security.fixed_toolkit(facts) or ""
+        why = "which has published vulnerabilities; %s is offered" % requested
     version = requested + "*" if requested else None
     reasons = hook_reasons(facts)
     if facts.runtime.toolkit and (version is None or version_matches(version, found or "")):
@@ -220,8 +225,7 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
     steps.append(
         Step(
             "nvidia_container_runtime.install",
-            "the NVIDIA container toolkit is %s, nvidia_container_toolkit_version is %s"
-            % (found or "no package", requested)
+            "the NVIDIA container toolkit is %s, %s" % (found or "no package", why)
             if facts.runtime.toolkit
             else "the NVIDIA container toolkit is not installed",
             params=RuntimeInstallParams(

@@ -9,7 +9,7 @@ from ...catalog.model import Distribution
 from ...catalog.settings import Settings
 from .. import repository
 from ..model import Choices, Decision, DriverChoice, InstallerFile, Notice, Refusal
-from . import candidates, parameters
+from . import candidates, parameters, point_release
 from . import refusals as driver_refusals
 from . import steps as driver_steps
 from .adopt import MODULES, adopt_driver, exact_packages
@@ -19,8 +19,20 @@ from .install_refusals import install_refusals
 from .no_candidate import explain_no_candidate
 
 
-def plan_driver(facts: Facts, settings: Settings, choices: Choices) -> Decision[DriverChoice]:
+def plan_driver(facts: Facts, settings: Settings, choices: Choices, release: str = "") -> Decision[DriverChoice]:
+    """``release``: the point release to which an installed driver of the branch is moved (point_release.py)."""
     request = candidates.parse_request(settings)
+    decision = plan_request(facts, settings, request)
+    version = point_release.release_to_request(facts, request, decision.choice, release)
+    if not version:
+        decision.warnings += point_release.unmoved_warnings(facts, decision.choice, release)
+        return decision
+    moved = plan_request(facts, settings, request._replace(version=version))
+    choice = moved.choice._replace(moved=True) if moved.choice else None
+    return Decision(choice, moved.steps, moved.refusals, moved.warnings)
+
+
+def plan_request(facts: Facts, settings: Settings, request: DriverRequest) -> Decision[DriverChoice]:
     gpus = facts.base.served_gpus
     warnings = driver_refusals.unknown_warnings(gpus)
     if facts.base.arch != catalog.MACHINE:

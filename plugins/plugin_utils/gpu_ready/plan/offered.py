@@ -1,0 +1,174 @@
+"""What the package sources of a host offer, as a part of its plan: what they are asked, and what follows.
+
+They are asked once, after a first plan, where a step installs packages. A host in the desired state is asked nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ....module_utils.gpu_ready.facts.model import Facts
+from ....module_utils.gpu_ready.packaging.index_record import FRESH, STALE
+from ....module_utils.gpu_ready.packaging.manager import HEADERS, describe_missing_headers
+from ....module_utils.gpu_ready.packaging.version_match import version_matches
+from ..catalog import model as catalog
+from ..catalog.settings import Settings
+from . import parts, repository, security
+from .containers.runtime_cleanup import TOOLKIT_PACKAGES
+from .driver import point_release
+from .model import Choices, Notice, PackageTarget, Refusal, RepositoryParams, Step, refuse
+
+INSTALLING = (
+    "kernel_headers.install",
+    "nvidia_driver.detect",
+    "nvidia_driver.install",
+    "nvidia_driver.fabricmanager",
+    "nvidia_driver.imex",
+    "nvidia_driver.persistenced",
+    "cuda_toolkit.install",
+    "cudnn.packages",
+    "docker_engine.install",
+    "nvidia_container_runtime.install",
+)
+"""Steps whose packages must be offered."""
+MOST_SHOWN = 6
+DAY = 86400
+
+
+class IndexRequest(NamedTuple):
+    """What gpu_package_index gets: names or patterns, the sources that the plan adds.
+
+    ``needed``: URLs (apt) and sections (dnf) of sources of the host on which the answer depends.
+    """
+
+    names: list[str]
+    sources: RepositoryParams
+    needed: list[str]
+
+
+def index_request(
+    facts: Facts, settings: Settings, choices: Choices, steps: Sequence[Step], release: str, part: str = ""
+) -> IndexRequest | None:
+    """Return what the sources of a host are asked, None where nothing depends on them.
+
+    ``release``: the point release that is wanted of an installed driver (driver/point_release.py).
+    """
+    if settings.gpu_ready_index == "none" or facts.base.distro is None:
+        return None
+    names = [target.name for _, target in missing_targets(facts, choices, steps)]
+    names += point_release.names_to_ask(facts, choices.driver, release)
+    if (
+        part in ("", parts.RUNTIME)
+        and (choices.runtime or choices.engines)
+        and security.may_fix_toolkit(facts, settings)
+    ):
+        names += TOOLKIT_PACKAGES
+    if not names:
+        return None
+    own = [step.params for step in steps if isinstance(step.params, RepositoryParams)]
+    sources = RepositoryParams(
+        list({one.id: one for params in own for one in params.repositories}.values()),
+        components=sorted({name for params in own for name in params.components or ()}) or None,
+        enable=sorted({name for params in own for name in params.enable or ()}) or None,
+    )
+    return IndexRequest(sorted(set(names)), sources, needed_sources(facts, settings))
+
+
+def needed_sources(facts: Facts, settings: Settings) -> list[str]:
+    """Return those sources of the host which serve a repository of the catalog for its system."""
+    data = catalog.distro(facts.base.distro or "")
+    names = {str(data.get("container_toolkit") or "container-toolkit")}
+    for source in data["driver_sources"].values():
+        names |= {source["repository"]} if source.get("repository") else set()
+        names |= {*(source.get("with_repositories") or [])}
+    found = []
+    for name in sorted(names):
+        wanted = repository.parameters(name, settings)
+        entry = repository.find_entry(facts, wanted)
+        if entry:
+            found.append(entry.name if wanted.kind == "rpm" else wanted.url)
+    return found
+
+
+def missing_targets(facts: Facts, choices: Choices, steps: Sequence[Step]) -> Iterator[tuple[Step, PackageTarget]]:
+    """Yield the packages that steps install, with their steps.
+
+    Not those of a driver that is restored: its files are kept, whether or not a source still has them.
+    """
+    installed = facts.packages.installed
+    restored = bool(choices.driver and choices.driver.exact)
+    for step in steps:
+        if step.id not in INSTALLING or (restored and step.role == "nvidia_driver"):
+            continue
+        for given in [*getattr(step.params, "packages", []), *getattr(step.params, "pin_packages", [])]:
+            target = PackageTarget(given) if isinstance(given, str) else PackageTarget(given.name, given.version)
+            present = installed.get(target.name)
+            if present is None or not version_matches(target.version, present):
+                yield step, target
+
+
+def refusals(facts: Facts, choices: Choices, steps: Sequence[Step]) -> list[Refusal]:
+    """Refuse what the sources of a host are known not to offer, before anything is changed; one refusal for a step."""
+    index = facts.offered
+    if index is None or index.state != FRESH:
+        return []
+    found: dict[str, Refusal] = {}
+    for step, target in missing_targets(facts, choices, steps):
+        offers = index.versions.get(target.name)
+        if offers is None or step.id in found:  # not asked
+            continue
+        hidden = index.hidden.get(target.name, "")
+        if any(version_matches(target.version, one) for one in offers) and not (target.version is None and hidden):
+            continue
+        found[step.id] = not_offered(facts, target, offers, hidden)
+    return list(found.values())
+
+
+def not_offered(facts: Facts, target: PackageTarget, offers: list[str], hidden: str) -> Refusal:
+    index = facts.offered
+    assert index
+    unread = ". Not read were: %s" % "; ".join(index.failed[:3]) if index.failed else ""
+    if hidden:
+        cause, _, remedy = hidden.partition(". ")
+        return refuse("not_offered", cause, (remedy[:1].lower() + remedy[1:]).rstrip(".") or "change that")
+    if HEADERS.match(target.name):
+        cause, _, remedy = describe_missing_headers(target.name, unread).partition(". ")
+        return refuse("not_offered", cause, remedy[:1].lower() + remedy[1:])
+    more = len(offers) - MOST_SHOWN
+    shown = ", ".join(offers[:MOST_SHOWN]) + (" and %d more" % more if more > 0 else "")
+    what = " ".join(filter(None, [target.name, target.version]))
+    message = "%s is in no package source of this host (offered: %s)%s" % (what, shown or "none", unread)
+    remedy = (
+        "choose a version that is offered, or enable the source that has this one"
+        if offers
+        else "choose another branch, version or source of it, or enable the source that has it"
+    )
+    return refuse("not_offered", message, remedy)
+
+
+def warnings(facts: Facts) -> list[Notice]:
+    """Say how far the answer of the host's sources can be relied on."""
+    index = facts.offered
+    if index is None:
+        return []
+    found = [
+        Notice(
+            "source_unread",
+            "a package source of this host could not be read: %s" % one,
+            "repair that source or remove it; nothing of this plan needs it",
+        )
+        for one in index.failed
+    ]
+    if index.state == FRESH:
+        return found
+    age = "%d days" % (index.age // DAY) if index.age >= 2 * DAY else "%d hours" % (index.age // 3600)
+    old = "what the package sources of this host offer is known as of %s ago" % age
+    unknown = "what the package sources of this host offer is not known"
+    return [
+        Notice(
+            "index_stale" if index.state == STALE else "index_unavailable",
+            "%s, so the catalog of %s decides (%s)"
+            % (old if index.state == STALE else unknown, catalog.DATE, index.cause),
+            "repair the source, or set gpu_ready_index to none for hosts that cannot reach theirs",
+        ),
+        *found,
+    ]

@@ -364,8 +364,8 @@ options:
   overrides:
     description:
       - Values in place of variables, by name, which an upgrade or a rollback sets for its own plan. They have
-        precedence over variables given with C(-e). Only variables of the driver, and the sources of CUDA toolkits and
-        cuDNN, can be replaced.
+        precedence over variables given with C(-e). Only variables of the driver, the sources of CUDA toolkits and
+        cuDNN, and V(gpu_ready_index) can be replaced.
     type: dict
     default: {}
   drains:

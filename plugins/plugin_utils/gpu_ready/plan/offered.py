@@ -52,8 +52,9 @@ def index_request(
 
     ``release``: the point release that is wanted of an installed driver (driver/point_release.py).
     """
-    if settings.gpu_ready_index == "none" or facts.base.distro is None:
-        return None
+    resumed = release == point_release.NEWEST and point_release.release_in_progress(facts)
+    if settings.gpu_ready_index == "none" or facts.base.distro is None or resumed:
+        return None  # a resumed upgrade has all downloads, and needs no network
     names = [target.name for _, target in missing_targets(facts, choices, steps)]
     names += point_release.names_to_ask(facts, choices.driver, release)
     if (

@@ -57,7 +57,7 @@ class UpgradeStatus(NamedTuple):
 
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
     ``back``: the settings that restore the recorded driver. ``installer``: the file of an installed .run driver.
-    ``drained``: by an earlier run.
+    ``drained``: by an earlier run. ``release``: the newer point release of its branch to which the host is moved.
     """
 
     state: Word
@@ -74,6 +74,7 @@ class UpgradeStatus(NamedTuple):
     back: RollbackSettings | None
     installer: InstallerFile | None = None
     drained: bool = False
+    release: str = ""
 
 
 def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0) -> UpgradeStatus:
@@ -121,6 +122,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         journal=journal,
         back=rollback_settings(recorded),
         drained=facts.drained,
+        release=(chosen.version or "") if chosen and chosen.moved else "",
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
         else None,

@@ -14,6 +14,7 @@ from ....module_utils.gpu_ready.upgrade.model import RecordedDriver
 from ..execute import steps
 from ..execute.model import INSTALL, Answer, Execution, StepFailed, fail
 from ..execute.reboot import restart
+from ..plan.driver.point_release import NEWEST
 from ..plan.upgrade import rollback_settings
 from . import drain, table
 from .model import NOTE, STEP, LeasedHost, Piece, PieceResult, Turn, TurnHost, Unreachable
@@ -26,7 +27,7 @@ host has to answer with its facts, which take a few."""
 DELAY = 10
 """Seconds between two attempts."""
 REPAIR = "gpu_plan.repair_packages"
-ONLY = {"cuda_toolkit_source": "none", "cudnn_source": "none"}
+ONLY = {"cuda_toolkit_source": "none", "cudnn_source": "none", "gpu_ready_index": "none"}
 """An upgrade replaces the driver and what depends on its version. Toolkits and cuDNN wait for site.yml."""
 NO_GPU = (
     "This host has no GPU to verify any more ({}). Check `lspci -d 10de:`, and reboot it so that its GPUs are on the "
@@ -78,9 +79,15 @@ def write_journal(turn: Turn, host: TurnHost, phase: str, **arguments: Any) -> M
     return found
 
 
-def ask_plan(host: TurnHost, drains: list[str], overrides: Mapping[str, Any]) -> Answer:
-    """Return the plan of a host for its driver, with its refusals. Raises StepFailed."""
-    given = {"overrides": {**ONLY, **overrides}, "drains": drains}
+def ask_plan(host: TurnHost, drains: list[str], overrides: Mapping[str, Any], release: str = "") -> Answer:
+    """Return the plan of a host for its driver, with its refusals. Raises StepFailed.
+
+    ``release``: the point release to which a driver of the branch is moved, an option of gpu_node_plan. Only the first
+    plan of a rollout asks for the newest one, and with it the package sources of the host: afterwards everything is
+    downloaded, and the network may be away.
+    """
+    only = {name: value for name, value in ONLY.items() if release != NEWEST or name != "gpu_ready_index"}
+    given = {"overrides": {**only, **overrides}, "drains": drains, **({"release": release} if release else {})}
     return host.run("gpu_ready.nodes.gpu_node_plan", given, PLANNING)
 
 
@@ -114,10 +121,10 @@ def repair_packages(host: LeasedHost, plan: Answer) -> bool:
     return bool(host.run("gpu_ready.nodes.gpu_packages", repair, INSTALL).get("repaired"))
 
 
-def plan_repaired(host: TurnHost, drains: list[str], overrides: Mapping[str, Any]) -> Answer:
+def plan_repaired(host: TurnHost, drains: list[str], overrides: Mapping[str, Any], release: str = "") -> Answer:
     """Return the plan of a host after the package operations of an interrupted run were repaired."""
-    plan = refuse(ask_plan(host, drains, overrides))
-    return refuse(ask_plan(host, drains, overrides)) if repair_packages(host, plan) else plan
+    plan = refuse(ask_plan(host, drains, overrides, release))
+    return refuse(ask_plan(host, drains, overrides, release)) if repair_packages(host, plan) else plan
 
 
 def drains_of(turn: Turn, host: TurnHost) -> list[str]:
@@ -170,12 +177,13 @@ def make_plan(turn: Turn, host: TurnHost, _: Answer) -> PieceResult:
     """Plan again after the drain, for the new driver or for the recorded one."""
     drains, back = drains_of(turn, host), turn.phase == table.PLAN_BACK
     overrides = (host.settings.planned.get("back") or {}) if turn.kind == table.ROLLBACK else {}
+    release = str(host.settings.planned.get("release") or "") if turn.kind == table.UPGRADE and not back else ""
     if back:
         overrides = refuse(ask_plan(host, drains, {}))["upgrade"]["back"]
         if overrides is None:
             raise fail(NO_RECORD)
         host.show(NOTE, turn.phase, f"rolling back to {overrides.get('nvidia_driver_version') or 'the driver before'}")
-    answer = plan_repaired(host, drains, overrides)
+    answer = plan_repaired(host, drains, overrides, release)
     if not answer["plan"]["gpu_host"]:
         raise fail(NO_GPU.format(answer["plan"]["summary"]))
     activate = answer["todo"].get("nvidia_driver.activate") or {"action": "none"}

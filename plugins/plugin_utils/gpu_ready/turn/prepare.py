@@ -13,6 +13,7 @@ from ....module_utils.gpu_ready.upgrade import model as journal
 from ..execute import steps
 from ..execute.copies import copy_files
 from ..execute.model import COPY, Answer, Execution, StepFailed
+from ..plan.driver.point_release import NEWEST
 from . import table
 from .model import STEP, Turn, TurnHost
 from .phases import REPAIR, ask_plan, drains_of, plan_repaired, release_lease, take_lease
@@ -41,8 +42,8 @@ def leased(host: TurnHost) -> Iterator[bool]:
 
 def plan_host(host: TurnHost, backwards: bool) -> Answer:
     """Return the plan of a host, for the upgrade or for its rollback. Raises StepFailed, Unreachable."""
-    drains = drains_of(Turn(phase=table.PLAN), host)
-    answer = ask_plan(host, drains, {})
+    drains, release = drains_of(Turn(phase=table.PLAN), host), "" if backwards else NEWEST
+    answer = ask_plan(host, drains, {}, release)
     upgrade = answer.get("upgrade") or {}
     phase = (upgrade.get("journal") or {}).get("phase") or journal.DONE
     if phase not in journal.CLOSED:
@@ -51,7 +52,7 @@ def plan_host(host: TurnHost, backwards: bool) -> Answer:
         try:
             with leased(host) as waited:
                 if waited:
-                    answer = ask_plan(host, drains, {})
+                    answer = ask_plan(host, drains, {}, release)
         except StepFailed as error:
             if not error.result.get("another_run"):
                 raise
@@ -83,8 +84,10 @@ def prepare_host(host: TurnHost, plan: Answer, backwards: bool) -> None:
             record = {"driver": planned["installed"], "target": planned.get("to") or "", "rollout": rollout}
             host.run("gpu_ready.nodes.gpu_upgrade_journal", {"phase": journal.STAGED, **record})
         if REPAIR in plan["todo"]:
-            overrides = (planned.get("back") or {}) if backwards else {}
-            plan = plan_repaired(host, drains_of(Turn(phase=table.PLAN), host), overrides)
+            overrides, release = (
+                (planned.get("back") or {}, "") if backwards else ({}, str(planned.get("release") or ""))
+            )
+            plan = plan_repaired(host, drains_of(Turn(phase=table.PLAN), host), overrides, release)
         todo = plan["todo"]
         steps.execute("kernel_headers", todo, host, begins)
         repository = {name: todo[name] for name in ("nvidia_driver.repository",) if name in todo}

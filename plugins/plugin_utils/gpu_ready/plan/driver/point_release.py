@@ -30,8 +30,8 @@ def release_in_progress(facts: Facts) -> str:
 
 
 def names_to_ask(facts: Facts, driver: DriverChoice | None, release: str) -> list[str]:
-    """Return the packages whose newest versions decide, [] where the release is known or nothing can be moved."""
-    if release != NEWEST or driver is None or release_in_progress(facts) or not can_move(facts, driver):
+    """Return the packages whose newest versions decide, [] where a version is requested or nothing can be moved."""
+    if release != NEWEST or driver is None or driver.version or not can_move(facts, driver):
         return []
     return [] if driver.source == RUNFILE else [*moved_packages(facts, driver), *pin_patterns(facts, driver)]
 

@@ -469,6 +469,18 @@ def test_a_rollback_is_planned_for_the_recorded_driver_and_without_one_for_none(
     for host, requested in ((recorded, BACK), (MemoryHost(Disk()), {"nvidia_driver_source": "none"})):
         prepare.plan_host(host, True)
         assert {**host.calls[-1][1]["overrides"]} == {**ONLY, **requested}
+        assert "release" not in host.calls[-1][1]
+
+
+def test_only_the_first_plan_of_a_rollout_asks_for_the_newest_release_and_its_turn_takes_that_one() -> None:
+    host = MemoryHost(Disk())
+    prepare.plan_host(host, False)
+    (first,) = calls_of(host, "gpu_node_plan")
+    assert first["release"] == "newest" and "gpu_ready_index" not in first["overrides"]
+    host.settings = host.settings._replace(planned={**host.settings.planned, "release": "580.178.04"})
+    take_turn(host, table.UPGRADE)
+    later = calls_of(host, "gpu_node_plan")[1:]
+    assert later[0]["release"] == "580.178.04" and {one["overrides"]["gpu_ready_index"] for one in later} == {"none"}
 
 
 def test_a_preparation_downloads_and_releases_the_host() -> None:

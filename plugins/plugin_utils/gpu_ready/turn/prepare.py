@@ -84,9 +84,8 @@ def prepare_host(host: TurnHost, plan: Answer, backwards: bool) -> None:
             record = {"driver": planned["installed"], "target": planned.get("to") or "", "rollout": rollout}
             host.run("gpu_ready.nodes.gpu_upgrade_journal", {"phase": journal.STAGED, **record})
         if REPAIR in plan["todo"]:
-            overrides, release = (
-                (planned.get("back") or {}, "") if backwards else ({}, str(planned.get("release") or ""))
-            )
+            overrides = (planned.get("back") or {}) if backwards else {}
+            release = "" if backwards else str(planned.get("release") or "")
             plan = plan_repaired(host, drains_of(Turn(phase=table.PLAN), host), overrides, release)
         todo = plan["todo"]
         steps.execute("kernel_headers", todo, host, begins)

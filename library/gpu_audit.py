@@ -17,6 +17,12 @@ options:
       - A name that is not given has the value of the host's variable, or the default of its role.
     type: dict
     default: {}
+  updates:
+    description:
+      - Whether the package sources of the host are asked for newer versions of what it has, which is a second call and
+        takes some seconds. They are reported as checks whose names begin with C(newer_).
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Reads only.

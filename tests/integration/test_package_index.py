@@ -75,14 +75,14 @@ def test_an_archive_that_does_not_answer_makes_the_index_stale_or_unavailable(fl
     try:
         stale = ask(fleet, APT, "make")
         fleet.ssh(APT, "rm -rf /var/lib/apt/lists/*")
-        gone = ask(fleet, APT, "make")
+        missing = ask(fleet, APT, "make")
     finally:
         fleet.set_mirror_rules(None)
     assert stale["state"] == "stale" and stale["age"] > 2 * 86400 and stale["versions"]["make"], stale
-    assert gone["state"] == "unavailable" and gone["cause"], gone
+    assert missing["state"] == "unavailable" and missing["cause"], missing
 
 
-def test_pins_holds_and_another_architecture_are_told_apart(fleet: Fleet) -> None:
+def test_pins_holds_and_another_architecture_are_distinguished(fleet: Fleet) -> None:
     pin = r"printf 'Package: make\nPin: version *\nPin-Priority: -1\n' > /etc/apt/preferences.d/site"
     fleet.ssh(APT, f"{pin}; dpkg --add-architecture i386; apt-mark hold bash")
     try:

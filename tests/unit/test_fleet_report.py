@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.gpu_ready.nodes.plugins.module_utils.gpu_ready.base.errors import GpuReadyError
 from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.fleet_report import (
+    audit_table,
     changes,
     command_line,
     commands,
@@ -495,6 +496,22 @@ def test_metrics_of_an_audit() -> None:
     assert 'gpu_ready_host_drift{host="up-d"' not in text, "unknown is not false"
     assert 'gpu_ready_hosts{state="drift",playbook="audit"} 2' in text
     assert 'gpu_ready_last_run_timestamp_seconds{playbook="audit"} 1795227120' in text
+
+
+def test_newer_versions_that_wait_are_notes_of_the_table_rows_of_csv_checks_of_the_page_and_a_metric() -> None:
+    waits = {"name": "newer_driver", "desired": "2", "found": "1", "ok": None, "why": "2 is offered, 1 is installed"}
+    newest = {"name": "newer_docker", "desired": "28", "found": "28", "ok": True, "why": ""}
+    unknown = {"name": "newer_container_toolkit", "desired": None, "found": "1", "ok": None, "why": "not known: x"}
+    row = {"audit": {"state": "ok", "row": {}, "checks": [waits, newest, unknown]}}
+    report = report_of("audit", {"a": row})
+    table = audit_table.text(report, "table", 120)
+    assert "newer driver: 2 is offered, 1 is installed" in table and "newer docker" not in table
+    assert "a,,ok,newer_driver,2,1,," in audit_table.text(report, "csv", 120)
+    assert "newer_driver" in page.page(report)
+    text = metrics.metrics(report)
+    assert 'gpu_ready_host_update_waiting{host="a",component="driver",playbook="audit"} 1' in text
+    assert 'gpu_ready_host_update_waiting{host="a",component="docker",playbook="audit"} 0' in text
+    assert 'component="container_toolkit"' not in text, "unknown is not false"
 
 
 @pytest.mark.host_io

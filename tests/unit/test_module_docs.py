@@ -60,7 +60,7 @@ def argument_spec(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
 OF_TASKS: dict[str, dict[str, Any]] = {
     "gpu_node_plan": options.ARGUMENT_SPEC,
     "gpu_node_facts": {"treat_as": {"type": "str"}},
-    "gpu_audit": {"settings": {"type": "dict", "default": {}}},
+    "gpu_audit": {"settings": {"type": "dict", "default": {}}, "updates": {"type": "bool", "default": False}},
     "gpu_capture": {
         "directory": {"type": "path", "default": "captures"},
         "settings": {"type": "dict", "default": {}},

@@ -1,4 +1,4 @@
-"""A plan with the answer of the host's package sources: what is asked, refused, moved, and said of the answer."""
+"""A plan with the answer of the host's package sources: what is asked, refused, moved, and warned of."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.module_utils.gpu_ready.packaging.index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
-from plugins.plugin_utils.gpu_ready.plan import answer, compose
+from plugins.plugin_utils.gpu_ready.plan import answer, audit, compose, updates
 from plugins.plugin_utils.gpu_ready.plan.containers.runtime_cleanup import TOOLKIT_PACKAGES
 from plugins.plugin_utils.gpu_ready.plan.driver.point_release import NEWEST
 from plugins.plugin_utils.gpu_ready.plan.offered import IndexRequest, index_request
@@ -138,7 +138,7 @@ def test_headers_that_the_archive_no_longer_has_are_refused_with_their_remedy() 
         (PackageIndex(FRESH, failed=["/etc/x: no answer"]), "source_unread", "/etc/x: no answer"),
     ],
 )
-def test_how_far_the_answer_can_be_relied_on_is_said(index: PackageIndex, code: str, text: str) -> None:
+def test_how_far_the_answer_can_be_relied_on_is_a_notice(index: PackageIndex, code: str, text: str) -> None:
     (notice,) = [one for one in decide(UBUNTU, index).warnings if one.code in (code, "index_stale")]
     assert notice.code == code and text in notice.message and ("no answer" in notice.message)
 
@@ -226,7 +226,7 @@ def toolkits(*versions: str) -> PackageIndex:
     return PackageIndex(FRESH, {name: [f"{one}-1" for one in versions] for name in TOOLKIT_PACKAGES})
 
 
-def test_a_vulnerable_toolkit_is_brought_to_the_newest_fixed_one_that_is_offered() -> None:
+def test_a_vulnerable_toolkit_is_replaced_by_the_newest_fixed_one_that_is_offered() -> None:
     facts = vulnerable()
     request = asked(facts)
     assert request and set(TOOLKIT_PACKAGES) <= set(request.names)
@@ -253,3 +253,36 @@ def test_a_toolkit_that_is_held_requested_or_of_another_part_is_not_asked_for() 
     assert asked(held) is None
     assert asked(facts, nvidia_container_toolkit_version="1.17.3") is None
     assert asked(facts, part="nvidia_driver") is None and asked(facts, part="nvidia_container_runtime")
+
+
+# ---- newer versions that wait, for an audit ---------------------------------------------------------------------------
+
+
+def newer(facts: Facts, index: PackageIndex | None) -> dict[str, tuple[Any, ...]]:
+    """Return the checks of newer versions: desired, found, verdict, reason."""
+    checks: Any = audit.answer_json(facts._replace(offered=index), decide(facts))["checks"]
+    return {
+        one["name"]: (one["desired"], one["found"], one["ok"], one["why"])
+        for one in checks
+        if one["name"].startswith(updates.NEWER)
+    }
+
+
+def test_an_audit_names_the_newer_version_of_each_component_that_waits_without_drift() -> None:
+    facts = with_packages(host(), **dict.fromkeys(TOOLKIT_PACKAGES, "1.19.1-1"), **{"docker.io": "28.2.2-0ubuntu1"})
+    facts = having(facts, runtime={"toolkit": True}, docker={"installed": True})
+    settings, decided = parse_settings({}).settings, decide(facts)
+    request = updates.update_request(facts, settings, decided.choices)
+    assert request and {"docker.io", "nvidia-container-toolkit", "nvidia-utils-580-server"} <= set(request.names)
+    found = {name: [f"{NEW}-0ubuntu1", f"{OLD}-0ubuntu1"] for name in request.names if name.startswith("nvidia-")}
+    found |= {name: ["1.20.1-1", "1.19.1-1"] for name in TOOLKIT_PACKAGES} | {"docker.io": ["28.2.2-0ubuntu1"]}
+    assert newer(facts, PackageIndex(FRESH, found)) == {
+        "newer_driver": (NEW, OLD, None, f"{NEW} is offered, {OLD} is installed"),
+        "newer_container_toolkit": ("1.20.1", "1.19.1", None, "1.20.1 is offered, 1.19.1 is installed"),
+        "newer_docker": ("28.2.2", "28.2.2", True, ""),
+    }
+    assert newer(facts, None) == {}
+    unknown = newer(facts, PackageIndex(UNAVAILABLE, cause="no answer"))
+    assert unknown["newer_driver"] == (None, OLD, None, "what its source offers is not known: no answer")
+    assert updates.update_request(facts, parse_settings({"gpu_ready_index": "none"}).settings, decided.choices) is None
+    assert updates.update_request(bare(T4), settings, decide(bare(T4)).choices) is None

@@ -150,7 +150,7 @@ def test_another_key_than_the_pinned_one_is_not_trusted(
 
 
 def test_lists_of_before_answer_where_the_source_does_not(root: AptRoot, www: Path, tmp_path: Path) -> None:
-    """Nothing may be said to be missing by them."""
+    """They cannot show that something is missing."""
     assert root.run(["apt-get", "update"]).rc == 0
     (root.root.parent / "hook").unlink()
     old = time.time() - 3 * 86400
@@ -190,8 +190,8 @@ def test_a_held_package_is_offered_in_all_versions(root: AptRoot) -> None:
     assert ask(root, "tool").versions == {"tool": ["2:1.5-1", "1.0-1"]}
 
 
-def test_too_little_room_is_unavailable(root: AptRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(root, "free", lambda path: package_index.ROOM - 1)
+def test_too_little_space_is_unavailable(root: AptRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(root, "free", lambda path: package_index.SPACE - 1)
     found = ask(root, "tool")
     assert found.state == UNAVAILABLE and "768 MB" not in found.cause and "are free" in found.cause
 

@@ -27,7 +27,7 @@ PARENT = "/var/cache"
 PREFIX = "gpu-ready-index-"
 LIMIT = 300.0
 """Seconds for reading all sources."""
-ROOM = 768 * 1024 * 1024
+SPACE = 768 * 1024 * 1024
 """Bytes for the lists of a distribution with all its components, beside the copies of those that a host has."""
 APT_CONFIGURATION = """\
 #clear APT::Update::Pre-Invoke;
@@ -102,12 +102,12 @@ def write_sources(host: Host, root: str, directories: List[str], edits: Edits) -
             stream.write(data)
 
 
-def require_room(host: Host, root: str, copies: int) -> None:
+def require_space(host: Host, root: str, copies: int) -> None:
     free = host.free(root)
-    if free is not None and free < copies + ROOM:
+    if free is not None and free < copies + SPACE:
         raise PackageError(
             "reading the package sources needs %s in %s, but only %s are free"
-            % (format_megabytes(copies + ROOM), os.path.dirname(root), format_megabytes(free))
+            % (format_megabytes(copies + SPACE), os.path.dirname(root), format_megabytes(free))
         )
 
 
@@ -165,7 +165,7 @@ def copy_lists(host: Host, root: str) -> List[str]:
         if name not in damaged and (name.endswith(apt_lists.RELEASE) or apt_lists.INDEX.search(name))
     ]
     paths = {name: "%s/%s" % (apt_lists.DIRECTORY, name) for name in names}
-    require_room(host, root, sum((host.stamp(path) or (0, 0))[0] for path in paths.values()))
+    require_space(host, root, sum((host.stamp(path) or (0, 0))[0] for path in paths.values()))
     os.mkdir(os.path.join(root, "lists"), 0o755)
     for name, path in paths.items():
         data, stamp = host.read_bytes(path), host.stamp(path)
@@ -249,7 +249,7 @@ def copy_metadata(host: Host, root: str, cache: str) -> Optional[int]:
     for directory, _, files in os.walk(cache):
         if os.path.basename(directory) != "packages":
             found += [os.path.join(directory, name) for name in files if not name.endswith((".pid", ".lock"))]
-    require_room(host, root, sum((host.stamp(path) or (0, 0))[0] for path in found))
+    require_space(host, root, sum((host.stamp(path) or (0, 0))[0] for path in found))
     for path in found:
         copy = target + path[len(cache) :]
         os.makedirs(os.path.dirname(copy), mode=0o755, exist_ok=True)

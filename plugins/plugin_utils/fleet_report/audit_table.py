@@ -113,12 +113,18 @@ def reasons(host: Host) -> tuple[str, ...]:
 
 
 def format_notes(report: Report, width: int) -> list[str]:
-    """Return lines about what is no drift: what waits for a reboot, the warnings of the plan."""
+    """Return lines about what is no drift: what waits for a reboot, newer versions, the warnings of the plan."""
     notes = [
         (host.name, check.why)
         for host in report.hosts
         for check in host.checks
         if check.name == "reboot" and check.ok is None
+    ]
+    notes += [
+        (host.name, f"{check.name.replace('_', ' ')}: {check.why}")
+        for host in report.hosts
+        for check in host.checks
+        if check.name.startswith("newer_") and check.why
     ]
     notes += [(host.name, advice_text(warning)) for host in report.hosts for warning in host.warnings]
     return note_lines("notes:", notes, width, REST)

@@ -65,6 +65,17 @@ def metrics(report: Report) -> str:
         "What the host is; always 1.",
         [sample(name, {"host": host.name, **run, **cells}, 1) for host, cells in described if cells],
     )
+    name = "gpu_ready_host_update_waiting"
+    newer = [(host, check) for host in reached for check in host.checks if check.name.startswith("newer_")]
+    lines += family(
+        name,
+        "Whether the host's package sources offer a newer version of what it has.",
+        [
+            sample(name, {"host": host.name, "component": check.name[6:], **run}, int(check.ok is None))
+            for host, check in newer
+            if check.expected
+        ],
+    )
     name = "gpu_ready_hosts"
     lines += family(
         name,

@@ -9,7 +9,7 @@ from ....module_utils.gpu_ready.base.disruptions import REBOOT
 from ....module_utils.gpu_ready.facts.blocked_module import blocked_text
 from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
 from ..report.host_audit import AuditCheck
-from . import compose, health, security, verification
+from . import compose, health, security, updates, verification
 from . import upgrade as plan_upgrade
 from .driver import parameters
 from .model import DriverChoice, Refusal
@@ -96,7 +96,8 @@ def all_checks(facts: Facts, decided: compose.Plan) -> list[AuditCheck]:
     checks += check_fabric_manager(facts, decided)
     checks += check_parameters(facts, decided) + check_groups(facts, decided)
     checks += [check_holds(facts, decided), check_next_boot(facts, chosen), check_reboot(facts, decided)]
-    return checks + check_security(facts, decided) + [check_verified(facts, decided)]
+    checks += check_security(facts, decided) + updates.update_checks(facts, decided.choices)
+    return checks + [check_verified(facts, decided)]
 
 
 def health_checks(facts: Facts) -> list[AuditCheck]:

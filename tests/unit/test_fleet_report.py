@@ -507,7 +507,7 @@ def test_newer_versions_that_wait_are_notes_of_the_table_rows_of_csv_checks_of_t
     table = audit_table.text(report, "table", 120)
     assert "newer driver: 2 is offered, 1 is installed" in table and "newer docker" not in table
     assert "a,,ok,newer_driver,2,1,," in audit_table.text(report, "csv", 120)
-    assert "newer_driver" in page.page(report)
+    assert "newer driver" in page.page(report)
     text = metrics.metrics(report)
     assert 'gpu_ready_host_update_waiting{host="a",component="driver",playbook="audit"} 1' in text
     assert 'gpu_ready_host_update_waiting{host="a",component="docker",playbook="audit"} 0' in text

@@ -41,7 +41,7 @@ A program that still writes there makes rm fail, so it tries again for ten secon
 
 @contextlib.contextmanager
 def vanishing_directory(parent: str, prefix: str) -> Iterator[str]:
-    """Have a directory that everybody may enter, and that is gone afterwards, also where this process is killed."""
+    """Have a directory that everybody may enter, and that is removed afterwards, also where this process is killed."""
     path = tempfile.mkdtemp(prefix=prefix, dir=parent)
     remover = subprocess.Popen(
         ["/bin/sh", "-c", REMOVER, "sh", path],

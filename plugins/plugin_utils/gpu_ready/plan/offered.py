@@ -50,7 +50,7 @@ def index_request(
 ) -> IndexRequest | None:
     """Return what the sources of a host are asked, None where nothing depends on them.
 
-    ``release``: the point release that is wanted of an installed driver (driver/point_release.py).
+    ``release``: the point release to which an installed driver is moved (driver/point_release.py).
     """
     resumed = release == point_release.NEWEST and point_release.release_in_progress(facts)
     if settings.gpu_ready_index == "none" or facts.base.distro is None or resumed:
@@ -83,10 +83,10 @@ def needed_sources(facts: Facts, settings: Settings) -> list[str]:
         names |= {*(source.get("with_repositories") or [])}
     found = []
     for name in sorted(names):
-        wanted = repository.parameters(name, settings)
-        entry = repository.find_entry(facts, wanted)
+        requested = repository.parameters(name, settings)
+        entry = repository.find_entry(facts, requested)
         if entry:
-            found.append(entry.name if wanted.kind == "rpm" else wanted.url)
+            found.append(entry.name if requested.kind == "rpm" else requested.url)
     return found
 
 

@@ -69,9 +69,9 @@ def release_to_request(facts: Facts, request: DriverRequest, driver: DriverChoic
         return ""
     if not can_move(facts, driver):
         return ""
-    wanted = (release_in_progress(facts) or newest_release(facts, driver)) if release == NEWEST else release
-    same = versions.branch(wanted) == driver.branch if wanted else False
-    return wanted if same and versions.compare(wanted, disk.version) > 0 else ""
+    version = (release_in_progress(facts) or newest_release(facts, driver)) if release == NEWEST else release
+    same = versions.branch(version) == driver.branch if version else False
+    return version if same and versions.compare(version, disk.version) > 0 else ""
 
 
 def newest_release(facts: Facts, driver: DriverChoice) -> str:

@@ -45,7 +45,7 @@ from tests.unit.recorded import RecordedHost
 from tests.unit.verify_answers import collected_evidence, collected_verification
 
 OLD, NEW = "580.95.05", "595.91.07"
-VARIABLES = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD}
+VARIABLES = {"nvidia_driver_source": "cuda_repo", "nvidia_driver_version": OLD, "gpu_ready_index": "none"}
 REAL = tuple(
     name
     for name in ("gpu_node_plan", "gpu_upgrade_journal", "gpu_drain_journal", "gpu_lease")

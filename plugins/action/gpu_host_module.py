@@ -125,7 +125,7 @@ class ActionModule(Normal):  # type: ignore[misc]  # Ansible is untyped
             message = plain_text(explain_connection(error.message, host, play.remote_user, play.remote_addr))
             raise AnsibleConnectionFailure(message) from None
         except WrongAnswer as error:
-            accepted = refuse_host(module, WRONG % (module, error), REMEDY)
+            accepted = {**refuse_host(module, WRONG % (module, error), REMEDY), "wrong_answer": str(error)}
         except LimitExceeded as error:
             accepted = refuse_host(module, WRONG % (module, f"it takes {error}"), REMEDY)
         if module in LOOKING:

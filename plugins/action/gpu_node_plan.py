@@ -130,13 +130,18 @@ class CollectingAction(gpu_host_module.ActionModule):
 
 
 def ask_index(action: Any, request: IndexRequest, variables: Any) -> PackageIndex:
-    """Return what the package sources of the host of a task offer; why that is not known, where the call fails."""
+    """Return what the package sources of the host of a task offer; why that is not known, where the call fails.
+
+    Raises WrongAnswer.
+    """
     sources = {name: value for name, value in to_json(request.sources).items() if value}
     options = {"names": request.names, "sources": sources, "needed": request.needed}
     answer = call_module(action, "gpu_ready.nodes.gpu_package_index", options, variables, bool(action._task.check_mode))
+    if answer.get("wrong_answer"):
+        raise WrongAnswer("of gpu_package_index: %s" % answer["wrong_answer"])
     if answer.get("failed"):
         return PackageIndex(cause=plain_text(str(answer.get("msg") or ""))[:QUOTED])
-    return from_json(PackageIndex, answer["offered"])
+    return from_json(PackageIndex, answer.get("offered") or {})
 
 
 class ActionModule(CollectingAction):
@@ -162,7 +167,7 @@ class ActionModule(CollectingAction):
         return self.ask_facts(tmp, task_vars)
 
     def ask_index(self, request: IndexRequest) -> PackageIndex:
-        """Ask the package sources of the host. A failed call says nothing of them. Raises WrongAnswer."""
+        """Ask the package sources of the host. Raises WrongAnswer."""
         return ask_index(self, request, self.variables)
 
     def compute(self, facts: Any) -> dict[str, Any]:

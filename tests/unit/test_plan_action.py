@@ -169,7 +169,11 @@ def test_options_are_given_to_the_planner_as_to_a_module() -> None:
 
 def play(directory: Path, answers: dict[str, Any], *arguments: str, options: str = "part: ''") -> str:
     """Plan hosts with these answers; return what Ansible printed."""
-    hosts = {name: make_liar(directory, name, {"gpu_node_plan": answer}) for name, answer in answers.items()}
+    index = answers.pop("gpu_package_index", {})
+    hosts = {
+        name: make_liar(directory, name, {"gpu_node_plan": answer, "gpu_package_index": index.get(name, {})})
+        for name, answer in answers.items()
+    }
     (directory / "play.yml").write_text(PLAY.format(options=options))
     done = run_playbook(
         directory, directory / "play.yml", hosts, *arguments,
@@ -196,6 +200,27 @@ def test_a_wrong_answer_refuses_one_host_and_the_others_are_planned(tmp_path: Pa
     for name in ("honest", "beside"):
         assert f"planned {name} 1x Tesla T4 with driver" in text, text
     assert "planned truthful " in text
+
+
+@pytest.mark.host_io
+def test_a_host_whose_plan_installs_packages_is_asked_for_them_once_and_planned_by_its_answer(tmp_path: Path) -> None:
+    empty = {"state": "fresh", "versions": {"docker.io": []}}
+    answers = {
+        "silent": {"failed": True, "msg": "no space left"},
+        "empty": {"offered": empty},
+        "wrong": {"offered": {"state": "fresh", "versions": 7}},
+    }
+    given = dict.fromkeys(answers, HONEST)
+    text = play(tmp_path, {**given, "ready": READY, "gpu_package_index": answers})
+    for name in answers:
+        assert calls(tmp_path, name) == ["gpu_node_plan", "gpu_package_index"]
+    assert calls(tmp_path, "ready") == ["gpu_node_plan"]
+    assert "planned silent 1x Tesla T4 with driver" in text, text
+    assert "planned empty docker.io is in no package source of this host (offered: none)" in text
+    assert re.search(r"fatal: \[wrong\].*?not one that the module gives .of gpu_package_index: ", text, re.S)
+    (tmp_path / "unasked").mkdir()
+    play(tmp_path / "unasked", {"one": HONEST}, options="gpu_ready_index: none")
+    assert calls(tmp_path / "unasked", "one") == ["gpu_node_plan"]
 
 
 @pytest.mark.host_io

@@ -138,7 +138,7 @@ def ask_index(action: Any, request: IndexRequest, variables: Any) -> PackageInde
     options = {"names": request.names, "sources": sources, "needed": request.needed}
     answer = call_module(action, "gpu_ready.nodes.gpu_package_index", options, variables, bool(action._task.check_mode))
     if answer.get("wrong_answer"):
-        raise WrongAnswer("of gpu_package_index: %s" % answer["wrong_answer"])
+        raise WrongAnswer(f"of gpu_package_index: {answer['wrong_answer']}")
     if answer.get("failed"):
         return PackageIndex(cause=plain_text(str(answer.get("msg") or ""))[:QUOTED])
     return from_json(PackageIndex, answer.get("offered") or {})

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from gpu_ready_lab import packages
 
+from plugins.module_utils.gpu_ready.base.host import Host, Result
 from plugins.module_utils.gpu_ready.packaging import apt_lists, package_index
 from plugins.module_utils.gpu_ready.packaging.index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
 from plugins.module_utils.gpu_ready.packaging.repositories import Request
@@ -194,6 +195,123 @@ def test_too_little_space_is_unavailable(root: AptRoot, monkeypatch: pytest.Monk
     monkeypatch.setattr(root, "free", lambda path: package_index.SPACE - 1)
     found = ask(root, "tool")
     assert found.state == UNAVAILABLE and "768 MB" not in found.cause and "are free" in found.cause
+
+
+# ---- dnf: what dnf 4.14 printed on Debian 12, for a repository of one package and one that does not answer ----------
+
+
+LISTED = """\
+a                                                35 kB/s | 604  B     00:00
+x                                               0.0  B/s |   0  B     00:00
+Available Packages
+tool.x86_64                                1.0-1.el9                           a
+tool.x86_64                                2:1.5-1.el9                         a
+"""
+UNREAD = """\
+Errors during downloading metadata for repository 'third':
+  - Curl error (7): Couldn't connect to server for http://127.0.0.2:9/x/repodata/repomd.xml [Failed to connect to 127.0.0.2 port 9 after 0 ms: Couldn't connect to server]
+Error: Failed to download metadata for repo 'third': Cannot download repomd.xml: Cannot download repodata/repomd.xml: All mirrors were tried
+Ignoring repositories: third
+"""
+FROM_CACHE = "Error: Cache-only enabled but no cache for 'third'\nIgnoring repositories: third\n"
+
+
+class DnfHost(Host):
+    """A host with dnf 4 that has printed this, and two repositories; it notes the calls and the files that dnf read."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        super().__init__()
+        self.files, self.calls, self.seen = files, [], []  # type: ignore[var-annotated]
+
+    def which(self, program: str) -> str | None:
+        return f"/usr/bin/{program}" if program in ("dnf", "rpm") else None
+
+    def realpath(self, path: str) -> str:
+        return "/usr/bin/dnf-3"
+
+    def read_bytes(self, path: str) -> bytes | None:
+        return self.files[path].encode() if path in self.files else None
+
+    def listdir(self, path: str) -> list[str]:
+        return sorted(name.rpartition("/")[2] for name in self.files if name.rpartition("/")[0] == path)
+
+    def run(self, argv: list[str], timeout: float = 30.0, env: dict[str, str] | None = None) -> Result:
+        self.calls.append(argv)
+        (repos,) = [word.partition("reposdir=")[2] for word in argv if "reposdir=" in word]
+        self.seen.append({path.name: path.read_text() for path in Path(repos).iterdir()})
+        return Result(0, LISTED, FROM_CACHE if "-C" in argv else UNREAD)
+
+
+def dnf_host(**files: str) -> DnfHost:
+    third = "[third]\nname=x\nbaseurl=http://127.0.0.2:9/x\n"
+    return DnfHost({"/etc/yum.repos.d/a.repo": "[a]\n", "/etc/yum.repos.d/third.repo": third, **files})
+
+
+def ask_dnf(host: DnfHost, tmp_path: Path, *needed: str, request: Request = NOTHING) -> PackageIndex:
+    found = package_index.read_index(host, ["tool", "other"], request, list(needed), str(tmp_path))
+    assert package_index.PREFIX not in repr(found)
+    return found
+
+
+def test_dnf_is_asked_with_directories_of_its_own_and_names_a_broken_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package_index, "DNF_CACHES", {"dnf": str(tmp_path / "none")})
+    host = dnf_host()
+    found = ask_dnf(host, tmp_path)
+    assert (found.state, found.versions) == (FRESH, {"tool": ["2:1.5-1.el9", "1.0-1.el9"], "other": []})
+    (failed,) = found.failed
+    assert failed.startswith("/etc/yum.repos.d/third.repo: ") and "127.0.0.2" in failed
+    (argv,) = host.calls
+    private = {word.partition("=")[2].partition("=")[0] for word in argv if f"={tmp_path}/" in word}
+    assert private == {"cachedir", "system_cachedir", "persistdir", "logdir", "reposdir"} and "--refresh" in argv
+
+
+def test_dnf_answers_by_the_metadata_of_before_where_a_needed_repository_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setattr(package_index, "DNF_CACHES", {"dnf": str(cache)})
+    assert ask_dnf(dnf_host(), tmp_path, "third").state == UNAVAILABLE
+    (cache / "a-1/repodata").mkdir(parents=True)
+    (cache / "a-1/packages").mkdir()
+    for name in ("repodata/repomd.xml", "packages/tool.rpm"):
+        (cache / "a-1" / name).write_text("x")
+    old = time.time() - 7200
+    os.utime(cache / "a-1/repodata/repomd.xml", (old, old))
+    host = dnf_host()
+    found = ask_dnf(host, tmp_path, "third")
+    assert (found.state, found.versions["tool"][0]) == (STALE, "2:1.5-1.el9") and 7200 <= found.age < 7800
+    assert "third.repo" in found.cause and not found.failed and "-C" in host.calls[1]
+    assert "--disablerepo=third" not in host.calls[1]
+
+
+def test_dnf_reads_a_repository_that_the_plan_adds_with_the_pinned_key_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package_index, "DNF_CACHES", {"dnf": str(tmp_path / "none")})
+    key = packages.Key(tmp_path / "key")
+    own = parse_repository(
+        {"id": "x", "kind": "rpm", "url": "http://x.example", "key_url": "x", "fingerprint": key.fingerprint}
+    )
+    host = dnf_host()
+    ask_dnf(host, tmp_path, request=Request([], [], [own], {key.fingerprint: key.public.read_text()}))
+    assert sorted(host.seen[0]) == ["a.repo", "gpu-ready-x.repo", "third.repo"]
+    assert f"gpgkey=file://{tmp_path}/gpu-ready-index-" in host.seen[0]["gpu-ready-x.repo"]
+
+
+def test_an_exclude_of_the_owner_hides_a_package_and_a_version_lock_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(package_index, "DNF_CACHES", {"dnf": str(tmp_path / "none")})
+    locks = {"/etc/dnf/plugins/versionlock.list": "other-0:1-1.*\n", "/etc/dnf/dnf.conf": "[main]\nexclude=other\n"}
+    hidden = ask_dnf(dnf_host(**locks), tmp_path).hidden
+    assert hidden == {
+        "other": "the package other is hidden by /etc/dnf/dnf.conf line 2 (exclude=other). Change that, then run again"
+    }
+
+
+# ---- the directory ---------------------------------------------------------------------------------------------------
 
 
 KILLED = """

@@ -15,8 +15,9 @@ from typing import List, Optional, Tuple
 from ..base.errors import GpuReadyError
 from ..base.host import Host
 from ..base.work_directories import vanishing_directory
-from . import apt, apt_entries, apt_lists, apt_policy, apt_sources, dnf, repositories, yum_repos
+from . import apt, apt_entries, apt_lists, apt_policy, apt_sources, dnf, repositories, rpm, yum_repos
 from .apt_errors import explain_failure, find_failed_sources
+from .dnf_filters import MOST_SHOWN, find_hiding_lines
 from .family import uses_rpm
 from .index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
 from .locations import url_location
@@ -59,6 +60,9 @@ DNF_OPTIONS = [
     "--setopt=*.module_hotfixes=1",
 ]
 """What a plan releases, and the streams that it switches, hide nothing. subscription-manager writes redhat.repo."""
+HIDDEN = "the package %s is hidden by %s. Change that, then run again"
+LOCKS = (rpm.DNF_LOCKS, rpm.DNF5_LOCKS, rpm.YUM_LOCKS)
+"""Files of version locks, which a plan releases."""
 DNF_CACHES = {"dnf": "/var/cache/dnf", "dnf5": "/var/cache/libdnf5"}
 
 
@@ -222,19 +226,26 @@ def read_dnf(
     index = PackageIndex(FRESH)
     try:
         versions = manager.offers(names)
-        if set(manager.skipped) & set(needed):
-            raise PackageError(manager.failed_sources[manager.skipped.index(min(set(manager.skipped) & set(needed)))])
+        lost = [manager.failed_sources[at] for at, name in enumerate(manager.skipped) if name in needed]
+        if lost:
+            raise PackageError(lost[0])
     except PackageError as error:
         if age is None:
             raise
         index = index._replace(state=STALE, cause=str(error).replace(root, ""), age=age)
         manager.extra_options = own + DNF_OPTIONS + enabled + ["-C"]
+        manager.skipped, failed = [], list(manager.failed_sources)
         versions = manager.offers(names)
-    hidden = {name: manager.describe_hidden([name]).lstrip(". ") for name in names if not versions.get(name)}
+        manager.failed_sources = failed
+    lines = {
+        name: [line for line in find_hiding_lines(host, name) if not line.startswith(LOCKS)]
+        for name in names
+        if not versions.get(name)
+    }
     return index._replace(
         versions={name: found for name, found in versions.items() if is_asked(name, names)},
-        hidden={name: why for name, why in hidden.items() if why},
-        failed=list(manager.failed_sources),
+        hidden={name: HIDDEN % (name, " and ".join(found[:MOST_SHOWN])) for name, found in lines.items() if found},
+        failed=[one for one in manager.failed_sources if one != index.cause],
     )
 
 

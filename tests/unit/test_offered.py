@@ -143,6 +143,33 @@ def test_how_far_the_answer_can_be_relied_on_is_a_notice(index: PackageIndex, co
     assert notice.code == code and text in notice.message and ("no answer" in notice.message)
 
 
+# ---- a branch that no list of the catalog has ------------------------------------------------------------------------
+
+
+def test_a_requested_branch_that_no_list_has_is_asked_for_and_planned_where_it_is_offered() -> None:
+    facts = bare(T4, distro="fedora43")
+    given = {"nvidia_driver_branch": "620", "gpu_ready_mirror_keys": {"cuda-fedora43": "A" * 40}}
+    asks: list[IndexRequest] = []
+
+    def plan(versions: list[str], **more: str) -> Any:
+        def ask(request: IndexRequest) -> PackageIndex:
+            asks.append(request)
+            return PackageIndex(FRESH, dict.fromkeys(request.names, versions))
+
+        return answer.plan_json(facts, parse_settings({**given, **more}).settings, ask=ask)["plan"]
+
+    refused, planned = plan(["595.91.07-1.fc43"]), plan(["620.70.06-1.fc43", "595.91.07-1.fc43"])
+    assert {"nvidia-driver-cuda", "kmod-nvidia-open-dkms"} <= set(asks[0].names)
+    assert [one.id for one in asks[0].sources.repositories] == ["cuda-fedora43"]
+    assert [one["code"] for one in refused["refusals"]] == ["branch_not_carried"]
+    assert not planned["refusals"] and planned["choice"]["driver"]["branch"] == 620
+    assert "not_in_catalog" in [one["code"] for one in planned["warnings"]]
+    asks.clear()
+    plan([], gpu_ready_index="none")
+    plan([], nvidia_driver_flavour="proprietary")  # 620 has none: nobody can offer it
+    assert not asks
+
+
 # ---- point releases --------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from ..catalog.settings import Settings
 from . import compose
 from . import upgrade as plan_upgrade
 from .model import Refusal
-from .offered import IndexRequest, index_request
+from .offered import IndexRequest, index_request, unlisted_branch
 
 Ask = Callable[[IndexRequest], PackageIndex]
 """Asks the package sources of the host, which is a call of its own."""
@@ -34,7 +34,9 @@ def plan_json(
     """
     decided = compose.plan(facts, settings, drains, part, check, release)
     request = None
-    if ask and not decided.refusals:
+    if ask and decided.refusals:
+        request = unlisted_branch(facts, settings, decided.refusals)
+    elif ask:
         request = index_request(facts, settings, decided.choices, decided.steps, release, part)
     if ask and request:
         facts = facts._replace(offered=ask(request))

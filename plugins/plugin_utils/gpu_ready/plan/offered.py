@@ -10,12 +10,13 @@ from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging.index_record import FRESH, STALE
 from ....module_utils.gpu_ready.packaging.manager import HEADERS, describe_missing_headers
 from ....module_utils.gpu_ready.packaging.version_match import version_matches
+from ..catalog import driver_sources
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from . import parts, repository, security
 from .containers.runtime_cleanup import TOOLKIT_PACKAGES
-from .driver import point_release
-from .model import Choices, Notice, PackageTarget, Refusal, RepositoryParams, Step, refuse
+from .driver import candidates, point_release
+from .model import Choices, Notice, PackageTarget, Refusal, RepositoryParams, RepositoryRequest, Step, refuse
 
 INSTALLING = (
     "kernel_headers.install",
@@ -72,6 +73,34 @@ def index_request(
         enable=sorted({name for params in own for name in params.enable or ()}) or None,
     )
     return IndexRequest(sorted(set(names)), sources, needed_sources(facts, settings))
+
+
+def unlisted_branch(facts: Facts, settings: Settings, refused: Sequence[Refusal]) -> IndexRequest | None:
+    """Return what is asked about a requested branch that no list of the catalog has: only the sources can tell.
+
+    None where something else refuses the host too.
+    """
+    request = candidates.parse_request(settings)
+    alone = {one.code for one in refused} <= {"branch_not_carried", "source_impossible"}
+    if request.branch is None or not alone or settings.gpu_ready_index == "none" or facts.base.distro is None:
+        return None
+    data, kernel = catalog.distro(facts.base.distro), facts.base.kernel.running
+    names: set[str] = set()
+    added: dict[str, RepositoryRequest] = {}
+    for source in candidates.source_order(facts, request, data):
+        for kind in driver_sources.module_kinds(data, source):
+            for flavour in driver_sources.FLAVOURS:
+                names |= {
+                    *driver_sources.packages(data, source, request.branch, request.profile, flavour, kind, kernel)
+                }
+        entry = driver_sources.source_entry(data, source)
+        named = [entry["repository"]] if entry.get("repository") else []
+        third = [repository.parameters(name, settings, source == "distro") for name in named]
+        added.update({one.id: one for one in repository.missing_repositories(facts, third)})
+    sources = [*added.values()]
+    if not names or repository.source_refusals(facts, sources):
+        return None
+    return IndexRequest(sorted(names), RepositoryParams(sources), needed_sources(facts, settings))
 
 
 def needed_sources(facts: Facts, settings: Settings) -> list[str]:

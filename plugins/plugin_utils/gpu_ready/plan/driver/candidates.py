@@ -1,6 +1,7 @@
 """Which drivers a host can have: first by its GPUs, then by the request and by what the sources carry."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .....module_utils.gpu_ready.base import versions
@@ -10,6 +11,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import OPEN, PRECOMPILED, PROPRIETARY, RUNFILE, Pair
 from ...catalog.model import Distribution
 from ...catalog.settings import Settings
+from ..index_versions import common_versions
 
 OPEN_FOR_ALL = 560
 """First branch whose open module drives GeForce and workstation gpus as well as data-centre ones by default."""
@@ -171,7 +173,9 @@ def find_candidates(facts: Facts, request: DriverRequest, gpus: list[GpuFacts], 
                 request.version and is_versioned_by_kernel(data, source, kind)
             ):
                 continue
-            pairs = requested & source_pairs(data, source, kind, request)
+            carried = source_pairs(data, source, kind, request)
+            carried |= offered_pairs(facts, data, source, kind, request)
+            pairs = requested & carried
             pairs = with_fabricmanager(facts, data, source, pairs_for_kernel(facts, data, source, kind, pairs))
             if not pairs:
                 continue
@@ -233,6 +237,24 @@ def source_pairs(data: Distribution, source: str, kind: str, request: DriverRequ
         addressed = source != RUNFILE or bool(request.version)
         named = named if addressed and driver_sources.carries(data, source, kind, named) else None
     return driver_sources.branch_flavours(data, source, kind, request.profile, named)
+
+
+def offered_pairs(facts: Facts, data: Distribution, source: str, kind: str, request: DriverRequest) -> set[Pair]:
+    """Return the flavours of the requested branch that the host's package sources have, whatever the lists say."""
+    branch = request.branch
+    if branch is None or source == RUNFILE:
+        return set()
+    kernel = facts.base.kernel.running
+    sets = {
+        flavour: driver_sources.packages(data, source, branch, request.profile, flavour, kind, kernel)
+        for flavour in driver_sources.FLAVOURS
+    }
+    return {(branch, flavour) for flavour, names in sets.items() if names and has_branch(facts, names, branch)}
+
+
+def has_branch(facts: Facts, names: Sequence[str], branch: int) -> bool:
+    """Return True if the index of a host has all of these packages, in some version of a branch."""
+    return any(versions.branch(one) == branch for one in common_versions(facts, names))
 
 
 def has_flavour(branch: int, flavour: str) -> bool:

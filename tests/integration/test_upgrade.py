@@ -48,7 +48,7 @@ def test_check_shows_the_plan_and_changes_nothing(fleet: Fleet) -> None:
     assert run.rc == 0
     assert f"{OLD}  {NEW}  live" in run.row("up-a")
     assert "batches of 1, 1" in run.screen and "Could not match" not in run.screen
-    assert all(run.calls[host] == 1 for host in HOSTS)
+    assert all(run.calls[host] == 2 for host in HOSTS)  # facts, and what the package sources offer
     assert journal(fleet, "up-a") == {}
 
 

@@ -240,6 +240,26 @@ def test_a_resumed_upgrade_keeps_its_target_and_asks_nobody() -> None:
     assert chosen_driver(decide(facts, None, NEWEST)).version == "580.126.20"
 
 
+def test_a_host_that_an_upgrade_has_just_left_is_asked_nothing() -> None:
+    """A rollout that is repeated costs one call for each host that is done."""
+    calls: list[IndexRequest] = []
+
+    def ask(request: IndexRequest) -> PackageIndex:
+        calls.append(request)
+        return PackageIndex()
+
+    settings = parse_settings({}).settings
+    for phase, to, age, count in (
+        ("done", NEW, 3600, 0), ("done", "580", 3600, 0), ("done", NEW, 90000, 1), ("done", OLD, 60, 1),
+    ):  # fmt: skip
+        facts = having(
+            host(version=NEW), upgrade={"phase": phase, "to": to, "fetched": {"to": to, "time": 100000 - age}}
+        )
+        calls.clear()
+        answer.plan_json(facts, settings, now=100000, release=NEWEST, ask=ask)
+        assert len(calls) == count, (phase, to, age)
+
+
 # ---- the container toolkit -------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,8 @@ def plan_json(
     ``part``: one of plan.parts.PARTS, "" for the whole host; ``check``: under --check. ``release``: as for
     compose.plan. ``ask``: for a plan that depends on what the sources of the host offer.
     """
+    if plan_upgrade.was_just_upgraded(facts, now):
+        release = ""  # a host that is done costs one call
     decided = compose.plan(facts, settings, drains, part, check, release)
     request = None
     if ask and decided.refusals:

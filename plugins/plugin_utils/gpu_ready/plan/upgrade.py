@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.base.records import Word
 from ....module_utils.gpu_ready.facts.model import Facts, ModuleFacts
-from ....module_utils.gpu_ready.upgrade.model import BACK, CLOSED, RecordedDriver, UpgradeJournal
+from ....module_utils.gpu_ready.upgrade.model import BACK, CLOSED, DONE, RecordedDriver, UpgradeJournal
 from ..catalog import driver_packages, driver_sources
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
@@ -150,6 +151,14 @@ def is_fetched(journal: UpgradeJournal | None, target: str | None, now: int) -> 
     if journal is None or journal.fetched is None or journal.phase == BACK:
         return False
     return journal.fetched.to == target and 0 <= now - journal.fetched.time < FRESH
+
+
+def was_just_upgraded(facts: Facts, now: int) -> bool:
+    """Return True if an upgrade has ended so recently that its release counts as the newest one."""
+    journal, disk = facts.upgrade, facts.driver.on_disk
+    if journal is None or journal.phase != DONE or disk is None:
+        return False
+    return any(is_fetched(journal, target, now) for target in (disk.version, str(versions.branch(disk.version))))
 
 
 def installed_driver(facts: Facts) -> RecordedDriver | None:

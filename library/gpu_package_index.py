@@ -29,6 +29,18 @@ options:
     type: list
     elements: str
     default: []
+  install:
+    description:
+      - Packages that a plan installs, names or mappings of C(name) and C(version), for the size of the downloads. With
+        O(remove), the installed ones that it removes.
+    type: list
+    elements: raw
+    default: []
+  remove:
+    description: Packages that a plan removes.
+    type: list
+    elements: str
+    default: []
   keys:
     description: Public keys in ASCII armour by fingerprint, as for M(gpu_ready.nodes.gpu_repository).
     type: dict
@@ -66,31 +78,41 @@ offered:
     - C(state) is V(fresh), V(stale) or V(unavailable); C(cause) says why it is not fresh, and C(age) how many seconds
       ago stale lists were read.
     - C(versions) are the offered versions by package, the newest first.
+    - C(download) has the bytes of the packages in O(install) and of what they depend on, 0 where that is unknown.
     - C(hidden) says why a package cannot be installed, such as a pin; C(failed) names the sources of others that could
       not be read.
   returned: always
   type: dict
   sample: {"state": "fresh", "versions": {"cuda-toolkit-13-5": ["13.5.0-1"]}, "age": 0, "cause": "", "hidden": {},
-           "failed": []}
+           "failed": [], "download": 0}
 """
 
 from ..module_utils.gpu_ready.answers.packages import PackageIndexAnswer
 from ..module_utils.gpu_ready.base.module import run_module
 from ..module_utils.gpu_ready.packaging import package_index, repositories
+from ..module_utils.gpu_ready.packaging.manager import package_specs
 
 ANSWER = PackageIndexAnswer
 ARGUMENT_SPEC = {
     "names": {"type": "list", "elements": "str", "required": True},
     "sources": {"type": "dict", "default": {}},
     "needed": {"type": "list", "elements": "str", "default": []},
+    "install": {"type": "list", "elements": "raw", "default": []},
+    "remove": {"type": "list", "elements": "str", "default": []},
     "keys": {"type": "dict", "default": {}, "no_log": False},
 }
 
 
 def run(host, params, check):
     sources = {"repositories": None, "components": None, "enable": None, **params["sources"]}
-    request = repositories.parse_request(dict(sources, keys=params["keys"]))
-    return PackageIndexAnswer(package_index.read_index(host, params["names"], request, params["needed"]))
+    request = package_index.IndexQuestion(
+        params["names"],
+        repositories.parse_request(dict(sources, keys=params["keys"])),
+        params["needed"],
+        package_specs(params["install"]),
+        params["remove"],
+    )
+    return PackageIndexAnswer(package_index.read_index(host, request))
 
 
 def main():

@@ -135,7 +135,7 @@ def ask_index(action: Any, request: IndexRequest, variables: Any) -> PackageInde
     Raises WrongAnswer.
     """
     sources = {name: value for name, value in to_json(request.sources).items() if value}
-    options = {"names": request.names, "sources": sources, "needed": request.needed}
+    options = {**to_json(request), "sources": sources}
     answer = call_module(action, "gpu_ready.nodes.gpu_package_index", options, variables, bool(action._task.check_mode))
     if answer.get("wrong_answer"):
         raise WrongAnswer(f"of gpu_package_index: {answer['wrong_answer']}")

@@ -119,7 +119,11 @@ class ActionModule(ControlNodeAction):
         drains = {name: by_host[name].get("gpu_upgrade_drain") for name in self.hosts}
         untouched = results.untouched_results(roll, upgrades, results.hosts_rolled_back(records, roll.excluded))
         time_text = estimate.estimate_text(
-            records, self.direction, roll.serial, int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
+            records,
+            self.direction,
+            roll.serial,
+            int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS),
+            [upgrades[name].download for name in roll.due],
         )
         states = {**dict.fromkeys(roll.due, "due"), **dict.fromkeys(roll.refused, "refused")}
         terminal.show(tables.plan_table(roll, upgrades, drains, terminal.columns(), time_text), states)

@@ -17,6 +17,8 @@ from gpu_ready_lab import packages
 from plugins.module_utils.gpu_ready.base.host import Host, Result
 from plugins.module_utils.gpu_ready.packaging import apt_lists, package_index
 from plugins.module_utils.gpu_ready.packaging.index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
+from plugins.module_utils.gpu_ready.packaging.manager import PackageSpec
+from plugins.module_utils.gpu_ready.packaging.package_index import IndexQuestion
 from plugins.module_utils.gpu_ready.packaging.repositories import Request
 from plugins.module_utils.gpu_ready.packaging.repository import Repository, parse_repository
 from tests.unit import web_server
@@ -32,7 +34,7 @@ HOOK = 'APT::Update::Post-Invoke { "touch {root}/hook"; };\nAPT::Update::Pre-Inv
 
 def stanza(name: str, version: str, architecture: str = "amd64") -> str:
     fields = f"Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: x <x@x.example>\n"
-    return fields + f"Filename: ./a.deb\nSize: 1\nSHA256: {'0' * 64}\nDescription: x\n\n"
+    return fields + f"Filename: ./{name}.deb\nSize: 1\nSHA256: {'0' * 64}\nDescription: x\n\n"
 
 
 def publish(directory: Path, *stanzas: str) -> None:
@@ -80,7 +82,7 @@ def digest(directory: Path) -> dict[str, Any]:
 def ask(root: AptRoot, *names: str, request: Request = NOTHING, needed: str = "") -> PackageIndex:
     """Read the index as the module does, and check that nothing of the host has changed."""
     before, private = digest(root.root), root.root.parent / "private"
-    found = package_index.read_index(root, list(names), request, needed.split(), str(private))
+    found = package_index.read_index(root, IndexQuestion([*names], request, needed.split()), str(private))
     assert digest(root.root) == before and not list(private.iterdir())
     assert not (root.root.parent / "hook").exists()
     assert package_index.PREFIX not in repr(found)
@@ -191,6 +193,16 @@ def test_a_held_package_is_offered_in_all_versions(root: AptRoot) -> None:
     assert ask(root, "tool").versions == {"tool": ["2:1.5-1", "1.0-1"]}
 
 
+def test_the_size_of_a_transaction_has_what_the_packages_depend_on(root: AptRoot, www: Path, tmp_path: Path) -> None:
+    big = stanza("big", "2").replace("Size: 1\n", "Size: 5000000\nDepends: tool\n")
+    publish(www / "good", big, stanza("tool", "1").replace("Size: 1\n", "Size: 700\n"), stanza("old", "2"))
+    sizes = {}
+    for version in ("2", "3"):
+        request = IndexQuestion(["big"], NOTHING, [], [PackageSpec("big", version)])
+        sizes[version] = package_index.read_index(root, request, str(tmp_path / "private")).download
+    assert sizes == {"2": 5000700, "3": 0}, "what is not offered has no size"
+
+
 def test_too_little_space_is_unavailable(root: AptRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(root, "free", lambda path: package_index.SPACE - 1)
     found = ask(root, "tool")
@@ -248,7 +260,7 @@ def dnf_host(**files: str) -> DnfHost:
 
 
 def ask_dnf(host: DnfHost, tmp_path: Path, *needed: str, request: Request = NOTHING) -> PackageIndex:
-    found = package_index.read_index(host, ["tool", "other"], request, list(needed), str(tmp_path))
+    found = package_index.read_index(host, IndexQuestion(["tool", "other"], request, [*needed]), str(tmp_path))
     assert package_index.PREFIX not in repr(found)
     return found
 

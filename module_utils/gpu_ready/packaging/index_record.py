@@ -13,6 +13,7 @@ class PackageIndex(NamedTuple):
     ``state``: "fresh", "stale" (lists of ``age`` seconds ago were read) or "unavailable"; ``cause``: why it is not
     fresh. Only a fresh one can say that something is not offered. ``hidden``: why a package that is offered or asked
     for cannot be installed, such as a pin. ``failed``: sources of others that could not be read, each with its file.
+    ``download``: bytes of the packages that the plan installs and of what they depend on, 0 where that is not known.
     """
 
     state: Word = UNAVAILABLE
@@ -21,3 +22,4 @@ class PackageIndex(NamedTuple):
     cause: Message = ""
     hidden: Dict[str, Message] = {}
     failed: List[Message] = []
+    download: int = 0

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import time
-from typing import List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..base.errors import GpuReadyError
 from ..base.host import Host
@@ -21,7 +21,7 @@ from .dnf_filters import MOST_SHOWN, find_hiding_lines
 from .family import uses_rpm
 from .index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
 from .locations import url_location
-from .manager import PackageError, format_megabytes
+from .manager import PackageError, PackageSpec, format_megabytes
 from .repositories import Edits, Request
 
 PARENT = "/var/cache"
@@ -60,24 +60,36 @@ DNF_OPTIONS = [
     "--setopt=*.module_hotfixes=1",
 ]
 """What a plan releases, and the streams that it switches, hide nothing. subscription-manager writes redhat.repo."""
+URI = re.compile(r"(?m)^'[^']+' \S+ (\d+) ")
+"""A line of `apt-get --print-uris`: URL, file name, bytes, checksum (apt-get(8))."""
 HIDDEN = "the package %s is hidden by %s. Change that, then run again"
 LOCKS = (rpm.DNF_LOCKS, rpm.DNF5_LOCKS, rpm.YUM_LOCKS)
 """Files of version locks, which a plan releases."""
 DNF_CACHES = {"dnf": "/var/cache/dnf", "dnf5": "/var/cache/libdnf5"}
 
 
-def read_index(host: Host, names: List[str], request: Request, needed: List[str], parent: str = PARENT) -> PackageIndex:
-    """Return what is offered of packages: names, or patterns with ``*``. Takes minutes at most; never raises.
+class IndexQuestion(NamedTuple):
+    """What is asked: names, or patterns with ``*``; the sources that a plan adds, and what it installs and removes.
 
-    ``request``: the sources that a plan adds. ``needed``: URLs (apt) or sections (dnf) of the host's own on which it
-    depends. All of these, and the distribution's archive, must answer for a fresh index.
+    ``needed``: URLs (apt) or sections (dnf) of sources of the host on which the plan depends. These, those that it
+    adds, and the distribution's archive must answer for a fresh index.
     """
+
+    names: List[str]
+    sources: Request
+    needed: List[str] = []
+    install: List[PackageSpec] = []
+    remove: List[str] = []
+
+
+def read_index(host: Host, request: IndexQuestion, parent: str = PARENT) -> PackageIndex:
+    """Return what is offered. Takes minutes at most; never raises."""
     try:
         with vanishing_directory(parent, PREFIX) as root:
-            edits = repositories.plan_edits(host, request)
+            edits = repositories.plan_edits(host, request.sources)
             read = read_dnf if uses_rpm(host) else read_apt
-            index = read(host, root, names, request, needed, edits)
-            asked = {name: index.versions.get(name, []) for name in names if "*" not in name}
+            index = read(host, root, request, edits)
+            asked = {name: index.versions.get(name, []) for name in request.names if "*" not in name}
             return index._replace(versions=dict(index.versions, **asked))
     except GpuReadyError as error:
         return PackageIndex(UNAVAILABLE, cause=str(error))
@@ -124,9 +136,7 @@ def age_of(host: Host, path: str) -> int:
 # ---- apt -----------------------------------------------------------------------------------------------------------
 
 
-def read_apt(
-    host: Host, root: str, names: List[str], request: Request, needed: List[str], edits: Edits
-) -> PackageIndex:
+def read_apt(host: Host, root: str, request: IndexQuestion, edits: Edits) -> PackageIndex:
     lists = copy_lists(host, root)
     for name in ("lists/partial", "cache/archives/partial", "etc/apt/sources.list.d", "etc/apt/preferences.d"):
         os.makedirs(os.path.join(root, name), mode=0o755, exist_ok=True)
@@ -142,7 +152,7 @@ def read_apt(
     failed = find_failed_sources(answer, apt_entries.parse_sources(added) + manager.sources())
     if answer.rc != 0 and not failed:
         return PackageIndex(UNAVAILABLE, cause=explain_failure(apt.READING, answer).replace(root, ""))
-    own = [url_location(url) for url in [one.url for one in request.repositories] + needed]
+    own = [url_location(url) for url in [one.url for one in request.sources.repositories] + request.needed]
     own += repositories.distribution_locations(host, repositories.read_codename(host), repositories.sources_files(host))
     lost = [one for one in failed if one.location in own]
     index = PackageIndex(FRESH, failed=[one.message for one in failed if one not in lost])
@@ -150,14 +160,29 @@ def read_apt(
         index = index._replace(state=STALE, cause=lost[0].message, age=age_of(host, apt_lists.DIRECTORY))
         if any(not has_lists_of(one.location, lists) for one in lost):
             return index._replace(state=UNAVAILABLE, age=0)
-    found = expand_patterns(host, manager, names)
+    found = expand_patterns(host, manager, request.names)
     policies = apt_policy.parse_policies(manager.query_cache("policy", found)) if found else {}
     hidden = {
         name: apt_policy.describe_missing_candidate(name, policy, manager.read_pins(), [])
         for name, policy in policies.items()
         if policy.candidate is None and any(priority < 0 for _, priority in policy.versions)
     }
-    return index._replace(versions=manager.offers(found), hidden=hidden)
+    offers = manager.offers(found)
+    return index._replace(versions=offers, hidden=hidden, download=apt_download(manager, request, offers))
+
+
+def apt_download(manager: apt.Apt, request: IndexQuestion, offers: Dict[str, List[str]]) -> int:
+    """Return the bytes of the files that apt would fetch, 0 where it finds no solution."""
+    if not request.install:
+        return 0
+    try:
+        arguments = manager.resolve(request.install, offers)
+    except PackageError:
+        return 0  # the plan refuses what is not offered
+    options = ["--print-uris", "--allow-downgrades", "--allow-change-held-packages", "-o", "Debug::NoLocking=1"]
+    argv = ["apt-get"] + apt.OPTIONS + manager.options + options + ["install"] + arguments
+    answer = manager.host.run(argv + [name + "-" for name in request.remove], apt.ASK_LIMIT, apt.ENVIRONMENT)
+    return sum(map(int, URI.findall(answer.out))) if answer.rc == 0 else 0
 
 
 def copy_lists(host: Host, root: str) -> List[str]:
@@ -206,16 +231,15 @@ class PrivateDnf(dnf.Dnf):
         return []
 
 
-def read_dnf(
-    host: Host, root: str, names: List[str], request: Request, needed: List[str], edits: Edits
-) -> PackageIndex:
+def read_dnf(host: Host, root: str, request: IndexQuestion, edits: Edits) -> PackageIndex:
+    names, needed = request.names, request.needed
     manager = PrivateDnf(host)
     if manager.form == "yum":
         raise PackageError("yum 3 cannot read its sources in another place")
     age = copy_metadata(host, root, DNF_CACHES[manager.form])
     write_sources(host, root, [yum_repos.DIRECTORY], edits)
     manager.recorded = dict(manager.adopted)
-    for one in request.repositories:
+    for one in request.sources.repositories:
         if one.adopted:
             keyring = root + one.keyring if one.keyring in edits.files else one.keyring
             manager.recorded[one.adopted] = repositories.describe_adopted(one._replace(keyring=keyring))
@@ -246,7 +270,19 @@ def read_dnf(
         versions={name: found for name, found in versions.items() if is_asked(name, names)},
         hidden={name: HIDDEN % (name, " and ".join(found[:MOST_SHOWN])) for name, found in lines.items() if found},
         failed=[one for one in manager.failed_sources if one != index.cause],
+        download=dnf_download(manager, request),
     )
+
+
+def dnf_download(manager: dnf.Dnf, request: IndexQuestion) -> int:
+    """Return the bytes of the packages that dnf would fetch, 0 where it finds no solution."""
+    if not request.install:
+        return 0
+    try:
+        argv = ["install", "--allowerasing"] + manager.resolve(request.install)
+        return manager.simulate("the size of the downloads", argv).fetch
+    except PackageError:
+        return 0  # the plan refuses what is not offered
 
 
 def is_asked(name: str, names: List[str]) -> bool:

@@ -15,6 +15,7 @@ from ....module_utils.gpu_ready.verify.expectation import DriverTarget, VerifyEx
 from ..catalog import model as catalog
 from ..catalog.settings import POLICY, Settings
 from ..completion.os_family import distribution_name
+from ..report.layout import size_text
 from . import (
     dcgm,
     health,
@@ -286,7 +287,9 @@ def summarize(facts: Facts, choices: Choices, steps: list[Step], refusals: list[
     what = "%s with %s" % (gpus_text(facts.base), " ".join(name.split()))
     if not steps:
         return "%s: ready and verified, nothing to do" % what
-    return "%s: %d step%s to do" % (what, len(steps), "" if len(steps) == 1 else "s")
+    size = facts.offered.download if facts.offered else 0
+    downloads = ", %s of packages to download" % size_text(size) if size else ""
+    return "%s: %d step%s to do%s" % (what, len(steps), "" if len(steps) == 1 else "s", downloads)
 
 
 def driver_name(chosen: DriverChoice | None) -> str:

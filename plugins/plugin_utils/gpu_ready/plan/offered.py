@@ -38,12 +38,15 @@ DAY = 86400
 class IndexRequest(NamedTuple):
     """What gpu_package_index gets: names or patterns, the sources that the plan adds.
 
-    ``needed``: URLs (apt) and sections (dnf) of sources of the host on which the answer depends.
+    ``needed``: URLs (apt) and sections (dnf) of sources of the host on which the answer depends. ``install`` and
+    ``remove``: the packages of the plan, for the size of its downloads.
     """
 
     names: list[str]
     sources: RepositoryParams
     needed: list[str]
+    install: list[PackageTarget] = []
+    remove: list[str] = []
 
 
 def index_request(
@@ -56,7 +59,8 @@ def index_request(
     resumed = release == point_release.NEWEST and point_release.release_in_progress(facts)
     if settings.gpu_ready_index == "none" or facts.base.distro is None or resumed:
         return None  # a resumed upgrade has all downloads, and needs no network
-    names = [target.name for _, target in missing_targets(facts, choices, steps)]
+    targets = [target for _, target in missing_targets(facts, choices, steps)]
+    names = [target.name for target in targets]
     names += point_release.names_to_ask(facts, choices.driver, release)
     if (
         part in ("", parts.RUNTIME)
@@ -72,7 +76,8 @@ def index_request(
         components=sorted({name for params in own for name in params.components or ()}) or None,
         enable=sorted({name for params in own for name in params.enable or ()}) or None,
     )
-    return IndexRequest(sorted(set(names)), sources, needed_sources(facts, settings))
+    removed = {name for step in steps for name in getattr(step.params, "remove", []) if step.id in INSTALLING}
+    return IndexRequest(sorted(set(names)), sources, needed_sources(facts, settings), targets, sorted(removed))
 
 
 def unlisted_branch(facts: Facts, settings: Settings, refused: Sequence[Refusal]) -> IndexRequest | None:

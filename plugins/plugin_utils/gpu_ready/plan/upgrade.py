@@ -59,6 +59,7 @@ class UpgradeStatus(NamedTuple):
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
     ``back``: the settings that restore the recorded driver. ``installer``: the file of an installed .run driver.
     ``drained``: by an earlier run. ``release``: the newer point release of its branch to which the host is moved.
+    ``download``: bytes of its packages, 0 where that is not known.
     """
 
     state: Word
@@ -76,6 +77,7 @@ class UpgradeStatus(NamedTuple):
     installer: InstallerFile | None = None
     drained: bool = False
     release: str = ""
+    download: int = 0
 
 
 def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0) -> UpgradeStatus:
@@ -123,6 +125,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         journal=journal,
         back=rollback_settings(recorded),
         drained=facts.drained,
+        download=facts.offered.download if facts.offered else 0,
         release=(chosen.version or "") if chosen and chosen.moved else "",
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE

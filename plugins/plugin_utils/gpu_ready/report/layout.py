@@ -232,6 +232,14 @@ def counts_text(counts: dict[str, int], total: int) -> str:
     return "%s: %s" % (counted(total, "host"), ", ".join(parts) or "none")
 
 
+def size_text(size: int) -> str:
+    """Return a number of bytes as people say it: "850 kB", "40 MB", "1.2 GB"."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6)):
+        if size >= factor:
+            return ("%.1f %s" if size < 10 * factor else "%.0f %s") % (size / factor, unit)
+    return "%d kB" % max(1, size // 1000)
+
+
 def counted(count: int, name: str) -> str:
     """Return a number of things in words: "1 step", "3 steps"."""
     return "%d %s%s" % (count, name, "" if count == 1 else "s")

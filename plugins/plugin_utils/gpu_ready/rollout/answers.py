@@ -59,7 +59,14 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
         phase,
         _text(journal, "to") or "",
         _rollout(journal.get("rollout", 0), now),
+        download=_size(found.get("download", 0)),
     )
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise AnswerError(OTHER_FORM % ("download is %s" % format_wrong_value(value)))
+    return value
 
 
 def _rollout(value: object, now: int) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from ..report import layout
 from .fold import DONE_STATES, RolloutRecord
 
-UNKNOWN = "Duration unknown: no finished turn is recorded here yet. The size of the downloads is not known beforehand."
-KNOWN = "About %s, by %s recorded here, and the downloads, whose size is not known beforehand."
+UNKNOWN = "Duration unknown: no finished turn is recorded here yet. The downloads: %s."
+KNOWN = "About %s, by %s recorded here, and the downloads: %s."
+UNKNOWN_SIZE = "their size is not known beforehand"
 MINUTE, HOUR = 60, 3600
 
 
@@ -40,10 +41,24 @@ def duration_text(seconds: int) -> str:
     return "%d min" % minutes if minutes < HOUR // MINUTE else "%d h %d min" % divmod(minutes, HOUR // MINUTE)
 
 
-def estimate_text(records: Sequence[RolloutRecord], direction: str, batches: Sequence[int], forks: int) -> str:
+def downloads_text(sizes: Sequence[int]) -> str:
+    """Return the size of the downloads of all hosts; ``sizes``: bytes of each, 0 where that is not known."""
+    if not any(sizes):
+        return UNKNOWN_SIZE
+    known = "%s in all" % layout.size_text(sum(sizes))
+    unknown = sizes.count(0)
+    return known + (", without %s of unknown size" % layout.counted(unknown, "host") if unknown else "")
+
+
+def estimate_text(
+    records: Sequence[RolloutRecord], direction: str, batches: Sequence[int], forks: int, sizes: Sequence[int] = ()
+) -> str:
     """Return how long the rollout takes, as a line of its plan; "" where nothing is to be done."""
     if not batches:
         return ""
     turns = turn_seconds(records, direction)
     seconds = rollout_seconds(batches, forks, turns)
-    return UNKNOWN if seconds is None else KNOWN % (duration_text(seconds), layout.counted(len(turns), "turn"))
+    size = downloads_text(sizes)
+    if seconds is None:
+        return UNKNOWN % size
+    return KNOWN % (duration_text(seconds), layout.counted(len(turns), "turn"), size)

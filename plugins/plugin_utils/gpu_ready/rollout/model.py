@@ -26,6 +26,7 @@ class HostUpgrade(NamedTuple):
     ``opened``: its last upgrade is unfinished. ``phase``, ``reached`` and ``rollout`` come from its journal;
     ``rollback``: the journal names a driver to roll back to.
     ``drained``: an earlier run left it so. ``failure``: why there is no answer. ``warnings``: those of its plan.
+    ``download``: bytes of the packages, 0 where that is not known.
     """
 
     state: str = ""
@@ -43,6 +44,7 @@ class HostUpgrade(NamedTuple):
     rollout: int = 0
     failure: str = ""
     warnings: Sequence[str] = ()
+    download: int = 0
 
     @property
     def is_unfinished(self) -> bool:

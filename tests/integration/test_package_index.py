@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 NAME = "package_index"
 APT, DNF = "pi-apt", "pi-dnf"
+BOTH = ("--limit", f"{APT},{DNF}")
 OLD, NEW = "580.95.05", "580.178.04"
 UPGRADE, BACK = "playbooks/upgrade_drivers.yml", "playbooks/rollback_drivers.yml"
 LISTS = {APT: "/var/lib/apt/lists", DNF: "/var/cache/dnf", "pi-dnf5": "/var/cache/libdnf5"}
@@ -101,7 +102,7 @@ def test_pins_holds_and_another_architecture_are_distinguished(fleet: Fleet) -> 
 
 def test_a_version_that_no_source_has_is_refused_before_any_change(fleet: Fleet) -> None:
     before = {host: fleet.ssh(host, DIGEST) for host in (APT, DNF)}
-    run = fleet.play("--limit", f"{APT},{DNF}", extra={"nvidia_driver_version": "580.250.01"})
+    run = fleet.play(*BOTH, extra={"nvidia_driver_version": "580.250.01"})
     assert run.rc != 0
     for host in (APT, DNF):
         (refusal,) = run.plan(host)["refusals"]
@@ -112,24 +113,26 @@ def test_a_version_that_no_source_has_is_refused_before_any_change(fleet: Fleet)
 
 
 def loaded(fleet: Fleet) -> set[str]:
-    return {fleet.ssh(host, "cat /sys/module/nvidia/version").strip() for host in hosts_of(NAME)}
+    return {fleet.ssh(host, "cat /sys/module/nvidia/version").strip() for host in (APT, DNF)}
 
 
 def test_an_upgrade_to_the_branch_moves_hosts_to_its_newest_release_and_the_rollback_restores_theirs(
     fleet: Fleet,
 ) -> None:
-    run = fleet.play(extra={"nvidia_driver_version": OLD})
+    run = fleet.play(*BOTH, extra={"nvidia_driver_version": OLD})
     assert run.rc == 0, run.screen[-4000:]
-    run = fleet.play()
+    run = fleet.play(*BOTH)
     assert run.rc == 0 and loaded(fleet) == {OLD}, run.screen[-4000:]
-    run = fleet.play()
-    assert set(run.calls.values()) == {1}, run.calls  # a host in the desired state is asked nothing more
+    run = fleet.play(*BOTH)
+    assert {run.calls[host] for host in (APT, DNF)} == {1}, (
+        run.calls
+    )  # a host in the desired state is asked nothing more
     drain = {"gpu_upgrade_drain": ["none"], "nvidia_driver_branch": 580}
-    run = fleet.play(playbook=UPGRADE, extra=drain)
+    run = fleet.play(*BOTH, playbook=UPGRADE, extra=drain)
     assert run.rc == 0 and loaded(fleet) == {NEW}, run.screen[-4000:]
-    run = fleet.play(playbook=UPGRADE, extra=drain)
+    run = fleet.play(*BOTH, playbook=UPGRADE, extra=drain)
     assert run.rc == 0 and "current" in run.row(APT), run.screen[-4000:]
-    run = fleet.play()
-    assert run.rc == 0 and set(run.calls.values()) == {1}, run.screen[-4000:]
-    run = fleet.play(playbook=BACK, extra=drain)
+    run = fleet.play(*BOTH)
+    assert run.rc == 0 and {run.calls[host] for host in (APT, DNF)} == {1}, run.screen[-4000:]
+    run = fleet.play(*BOTH, playbook=BACK, extra=drain)
     assert run.rc == 0 and loaded(fleet) == {OLD}, run.screen[-4000:]

@@ -100,6 +100,15 @@ def test_what_no_source_offers_is_refused_before_any_change(name: str, versions:
         assert not lenient.refusals and lenient.steps
 
 
+def test_a_plan_says_how_much_it_downloads() -> None:
+    request = asked(UBUNTU)
+    assert request and "nvidia-headless-no-dkms-580-server-open" in [one.name for one in request.install]
+    assert decide(UBUNTU, FRESH_OF_ALL._replace(download=1_234_000_000)).summary.endswith(
+        " steps to do, 1.2 GB of packages to download"
+    )
+    assert decide(UBUNTU, FRESH_OF_ALL).summary.endswith(" steps to do")
+
+
 def test_a_refusal_names_the_sources_that_were_not_read() -> None:
     dead = "/etc/apt/sources.list.d/x.list: no answer"
     index = FRESH_OF_ALL._replace(versions={**FRESH_OF_ALL.versions, "docker.io": []}, failed=[dead])

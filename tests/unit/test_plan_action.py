@@ -224,6 +224,20 @@ def test_a_host_whose_plan_installs_packages_is_asked_for_them_once_and_planned_
 
 
 @pytest.mark.host_io
+def test_an_audit_asks_for_newer_versions_only_on_request(tmp_path: Path) -> None:
+    newest = {"offered": {"state": "fresh", "versions": {"docker.io": ["99.0-1"]}}}
+    for given, asked in (({}, []), ({"gpu_audit_updates": True}, ["gpu_package_index"])):
+        directory = tmp_path / str(len(given))
+        directory.mkdir()
+        hosts = {"one": make_liar(directory, "one", {"gpu_audit": READY, "gpu_package_index": newest})}
+        more = json.dumps({**given, "gpu_audit_format": "csv"})
+        done = run_playbook(directory, "playbooks/audit.yml", hosts, "-e", more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert calls(directory, "one") == ["gpu_audit", *asked]
+        assert ("newer_docker,99.0," in done.stdout) is bool(asked), done.stdout
+
+
+@pytest.mark.host_io
 def test_facts_are_no_templates_and_no_variable_reaches_a_host(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     bad = "{{ lookup('ansible.builtin.pipe', 'touch FILE') }}".replace("FILE", str(ran))

@@ -813,6 +813,15 @@ def test_the_duration_of_a_plan_is_that_of_earlier_turns() -> None:
     ]  # fmt: skip
 
 
+def test_a_plan_has_the_size_of_the_downloads_of_all_its_hosts() -> None:
+    sizes = {(): "their size is not known beforehand", (0, 0): "their size is not known beforehand"}
+    sizes |= {(850_000_000, 750_000_000): "1.6 GB in all", (0, 40_000): "40 kB in all, without 1 host of unknown size"}
+    for given, text in sizes.items():
+        assert estimate.estimate_text([], fold.UPGRADE, [1], 4, given).endswith(f"The downloads: {text}.")
+    assert answers.read_host({"state": "due", "opened": False, "download": 7}).download == 7
+    assert 'download is "7"' in answers.read_host({"state": "due", "opened": False, "download": "7"}).failure
+
+
 def test_a_plan_with_several_targets_begins_with_that_of_the_most_hosts() -> None:
     entries = {name: entry("due", to="580.95.05" if name == "a" else "595.91.07") for name in HOSTS}
     assert tables.plan_table(rollout(entries), entries, {}, time="About 6 min.").startswith(

@@ -81,7 +81,7 @@ def index_request(
 
 
 def unlisted_branch(facts: Facts, settings: Settings, refused: Sequence[Refusal]) -> IndexRequest | None:
-    """Return what is asked about a requested branch that no list of the catalog has: only the sources can tell.
+    """Return what is asked about a requested branch that no list of the catalog has: only the sources know.
 
     None where something else refuses the host too.
     """

@@ -3,9 +3,12 @@
 from typing import Any
 
 import pytest
+from gpu_ready_lab import mirror
 
 from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.module_utils.gpu_ready.packaging.index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
+from plugins.plugin_utils.gpu_ready.catalog import driver_sources
+from plugins.plugin_utils.gpu_ready.catalog import model as catalog
 from plugins.plugin_utils.gpu_ready.plan import answer, audit, compose, updates
 from plugins.plugin_utils.gpu_ready.plan.containers.runtime_cleanup import TOOLKIT_PACKAGES
 from plugins.plugin_utils.gpu_ready.plan.driver.point_release import NEWEST
@@ -76,7 +79,7 @@ def test_a_refused_plan_asks_nobody() -> None:
         (
             "nvidia-headless-no-dkms-580-server-open",
             [],
-            "nvidia-headless-no-dkms-580-server-open is in no package source of this host (offered: none)",
+            "nvidia-headless-no-dkms-580-server-open 580.* is in no package source of this host (offered: none)",
         ),
         (
             "nvidia-headless-no-dkms-580-server-open",
@@ -114,6 +117,34 @@ def test_a_refusal_names_the_sources_that_were_not_read() -> None:
     index = FRESH_OF_ALL._replace(versions={**FRESH_OF_ALL.versions, "docker.io": []}, failed=[dead])
     (refusal,) = decide(UBUNTU, index).refusals
     assert refusal.message.endswith(f"(offered: none). Not read were: {dead}")
+
+
+def test_a_transitional_name_of_another_branch_is_not_the_driver() -> None:
+    name = "nvidia-headless-no-dkms-580-server-open"
+    index = PackageIndex(FRESH, {**FRESH_OF_ALL.versions, name: ["595.91.07-0ubuntu1"]})
+    (refusal,) = decide(UBUNTU, index).refusals
+    assert refusal.message == f"{name} 580.* is in no package source of this host (offered: 595.91.07-0ubuntu1)"
+
+
+@pytest.mark.parametrize("distro", ["debian12", "debian13", "ubuntu2204", "ubuntu2404", "ubuntu2604"])
+def test_the_plans_of_each_source_and_branch_are_offered_by_the_lab_mirror(distro: str) -> None:
+    """The versions and names of the mirror are those of the vendors' indexes: no rule here may refuse them."""
+    versions: dict[str, list[str]] = {}
+    for package in mirror.declared()[0]:
+        versions.setdefault(package.name, []).append(package.version)
+    data, planned = catalog.distro(distro), 0
+    for source in (
+        ("distro", "cuda_repo") if distro.startswith("ubuntu") else ("cuda_repo",)
+    ):  # Debian's is not the lab's
+        for kind in driver_sources.module_kinds(data, source) if source in data["driver_sources"] else []:
+            for branch in driver_sources.branches(data, source, kind):
+                given = {"nvidia_driver_source": source, "nvidia_driver_branch": str(branch)}
+                given |= {"nvidia_driver_kernel_modules": kind, "cuda_toolkit_source": "none", "cudnn_source": "none"}
+                facts = bare(T4, distro=distro)
+                plan = decide(facts, PackageIndex(FRESH, versions), **given)
+                planned += bool(plan.steps)
+                assert "not_offered" not in [one.code for one in plan.refusals], (given, plan.refusals)
+    assert planned
 
 
 def test_a_package_that_is_not_asked_for_or_installed_already_is_not_refused() -> None:
@@ -197,7 +228,9 @@ def offers(facts: Facts, *versions: str) -> PackageIndex:
     request = asked(facts, NEWEST)
     assert request
     form = "%s-0ubuntu1" if facts.apt.sources else "%s-1.el9"
-    return PackageIndex(FRESH, {name: [form % one for one in versions] for name in request.names if "*" not in name})
+    found = {name: [form % one for one in versions] for name in request.names if "*" not in name}
+    pins = {name.replace("*", one): [one] for name in request.names for one in versions if "*" in name}
+    return PackageIndex(FRESH, found | pins)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +265,13 @@ def test_only_a_release_that_all_packages_have_counts() -> None:
     first = min(name for name in index.versions if name.startswith("nvidia-headless"))
     index.versions[first] = [f"{OLD}-0ubuntu1"]
     assert chosen_driver(decide(facts, index, NEWEST)).satisfied
+
+
+def test_a_release_whose_pin_the_source_has_not_does_not_count() -> None:
+    facts = host("debian12", "cuda_repo")
+    index = offers(facts, NEW, "580.126.20", OLD)
+    del index.versions[f"nvidia-driver-pinning-{NEW}"]
+    assert chosen_driver(decide(facts, index, NEWEST)).version == "580.126.20"
 
 
 def test_a_requested_version_is_the_target_and_asks_for_no_newest() -> None:

@@ -3,6 +3,7 @@
 They are asked once, after a first plan, where a step installs packages. A host in the desired state is asked nothing.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging.index_record import FRESH, STALE
 from ....module_utils.gpu_ready.packaging.manager import HEADERS, describe_missing_headers
 from ....module_utils.gpu_ready.packaging.version_match import version_matches
-from ..catalog import driver_sources
+from ..catalog import driver_packages, driver_sources
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from . import parts, repository, security
@@ -151,11 +152,23 @@ def refusals(facts: Facts, choices: Choices, steps: Sequence[Step]) -> list[Refu
         offers = index.versions.get(target.name)
         if offers is None or step.id in found:  # not asked
             continue
-        hidden = index.hidden.get(target.name, "")
-        if any(version_matches(target.version, one) for one in offers) and not (target.version is None and hidden):
+        hidden, any_version = index.hidden.get(target.name, ""), target.version is None
+        target = with_branch(choices, step, target)
+        if any(version_matches(target.version, one) for one in offers) and not (any_version and hidden):
             continue
         found[step.id] = not_offered(facts, target, offers, hidden)
     return list(found.values())
+
+
+def with_branch(choices: Choices, step: Step, target: PackageTarget) -> PackageTarget:
+    """Return a package of the driver in its branch where the step requests any version, by the name that it has.
+
+    A name of an ended branch becomes one for the packages of another branch (nvidia-driver-590 of Ubuntu's archive).
+    Modules for one kernel have versions of the kernel.
+    """
+    branch = choices.driver.branch if choices.driver and step.id == "nvidia_driver.install" else None
+    tied = re.fullmatch(driver_packages.driver_pattern(), target.name) and not target.name.startswith("linux-")
+    return target._replace(version="%d.*" % branch) if branch and tied and target.version is None else target
 
 
 def not_offered(facts: Facts, target: PackageTarget, offers: list[str], hidden: str) -> Refusal:

@@ -80,7 +80,13 @@ def newest_release(facts: Facts, driver: DriverChoice) -> str:
     if driver.source == RUNFILE:
         return known.newest if known else ""
     offered = common_versions(facts, moved_packages(facts, driver))
-    return next((one for one in offered if versions.branch(one) == driver.branch), "")
+    return next((one for one in offered if versions.branch(one) == driver.branch and has_pin(facts, driver, one)), "")
+
+
+def has_pin(facts: Facts, driver: DriverChoice, version: str) -> bool:
+    """Return True if the source has the package that pins a version, where it has such packages."""
+    offered = facts.offered.versions if facts.offered else {}
+    return all(pattern.replace("*", version) in offered for pattern in pin_patterns(facts, driver))
 
 
 def unmoved_warnings(facts: Facts, driver: DriverChoice | None, release: str) -> list[Notice]:

@@ -15,6 +15,7 @@ from plugins.plugin_utils.gpu_ready.plan.driver.point_release import NEWEST
 from plugins.plugin_utils.gpu_ready.plan.offered import IndexRequest, index_request
 from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit.hosts import T4, bare, carried_out, having, installed, with_packages
+from tests.unit.hosts import rpm as rpm_family
 from tests.unit.plans import all_todo, chosen_driver
 
 OLD, NEW = "580.95.05", "580.178.04"
@@ -126,12 +127,16 @@ def test_a_transitional_name_of_another_branch_is_not_the_driver() -> None:
     assert refusal.message == f"{name} 580.* is in no package source of this host (offered: 595.91.07-0ubuntu1)"
 
 
-@pytest.mark.parametrize("distro", ["debian12", "debian13", "ubuntu2204", "ubuntu2404", "ubuntu2604"])
+@pytest.mark.parametrize(
+    "distro", ["debian12", "debian13", "ubuntu2204", "ubuntu2404", "ubuntu2604", "el8", "el9", "el10", "amzn2023"]
+)
 def test_the_plans_of_each_source_and_branch_are_offered_by_the_lab_mirror(distro: str) -> None:
     """The versions and names of the mirror are those of the vendors' indexes: no rule here may refuse them."""
     versions: dict[str, list[str]] = {}
-    for package in mirror.declared()[0]:
-        versions.setdefault(package.name, []).append(package.version)
+    debs, rpms = mirror.declared()[:2]
+    declared = [(one.name, f"{one.version}-{one.release}") for one in rpms] if rpm_family(distro) else []
+    for name, version in declared or [(one.name, one.version) for one in debs]:
+        versions.setdefault(name, []).append(version)
     data, planned = catalog.distro(distro), 0
     for source in (
         ("distro", "cuda_repo") if distro.startswith("ubuntu") else ("cuda_repo",)

@@ -186,6 +186,7 @@ def test_a_package_of_another_architecture_is_not_offered(root: AptRoot, www: Pa
         stream.write('APT::Architectures:: "i386";\n')
     publish(www / "good", stanza("old", "1", "i386"), stanza("tool", "1"), stanza("tool", "2", "i386"))
     assert ask(root, "old", "tool") == PackageIndex(FRESH, {"tool": ["1"], "old": []})
+    assert ask(root, "old:i386", "tool:i386").versions == {"tool:i386": ["2"], "old:i386": ["1"]}
 
 
 def test_a_held_package_is_offered_in_all_versions(root: AptRoot) -> None:

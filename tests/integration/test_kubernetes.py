@@ -173,7 +173,7 @@ def test_pods_that_share_a_gpu_are_distinguished_in_the_metrics(plugin: Cluster)
             )
             rows.append(f"{int(found)}:{used}:20")
         fleet.ssh(FIRST, f"printf '[gpu 0]\\nprocesses = {' '.join(rows)}\\n' >/etc/gpu-ready-lab/nvml-faults.conf")
-        program = "python3 -m gpu_ready_monitor.service monitoring.json --print"
+        program = "python3 -m gpu_ready_node.monitor.service monitoring.json --print"
         shown = fleet.ssh(FIRST, f"cd /usr/local/lib/gpu-ready && {program}")
         lines = re.findall(r'^gpu_ready_container_memory_used_bytes\{(.*gpu="0".*)\} (\d+)$', shown, re.MULTILINE)
         pods = {re.sub(r'.*pod="([^"]*)".*', r"\1", labels): int(value) // mib for labels, value in lines}

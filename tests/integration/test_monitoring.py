@@ -67,8 +67,8 @@ systemctl restart gpu-ready-monitoring
 sleep 60
 awk -v ticks=$(getconf CLK_TCK) '{ print ($14 + $15 + $16 + $17) / ticks }' /proc/$(cat /run/gpu-ready-monitoring/pid)/stat
 cd /usr/local/lib/gpu-ready
-python3 -m gpu_ready_monitor.service monitoring.json --print | grep -c '^gpu_ready_gpu_info'
-python3 -m gpu_ready_monitor.service monitoring.json --print | grep -c '^gpu_ready_container_memory_used_bytes.*docker'
+python3 -m gpu_ready_node.monitor.service monitoring.json --print | grep -c '^gpu_ready_gpu_info'
+python3 -m gpu_ready_node.monitor.service monitoring.json --print | grep -c '^gpu_ready_container_memory_used_bytes.*docker'
 sed -i 's/"interval": 30,/"interval": 1,/' /usr/local/lib/gpu-ready/monitoring.json
 systemctl restart gpu-ready-monitoring
 """

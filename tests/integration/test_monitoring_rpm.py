@@ -21,7 +21,7 @@ INSTALLED = f"rpm -q --queryformat '%{{EPOCHNUM}}:%{{VERSION}} ' {' '.join(NAMES
 LOCKED = "cat /etc/dnf/plugins/versionlock.list"
 SERVED = "curl -sf --retry 60 --retry-connrefused --retry-delay 1 http://127.0.0.1:{}/metrics"
 DCGM, NODE = 9400, 9100
-PRINTED = "cd /usr/local/lib/gpu-ready && python3 -m gpu_ready_monitor.service monitoring.json --print"
+PRINTED = "cd /usr/local/lib/gpu-ready && python3 -m gpu_ready_node.monitor.service monitoring.json --print"
 FILES = "find /etc/dcgm-exporter /etc/systemd/system/nvidia-dcgm-exporter.service.d ! -type d 2>/dev/null || :"
 
 

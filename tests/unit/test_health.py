@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.check import judge as check
+from plugins.module_utils.gpu_ready.check import xids
+from plugins.module_utils.gpu_ready.check.model import XidFacts
 from plugins.module_utils.gpu_ready.facts import collect
 from plugins.module_utils.gpu_ready.facts import health as collector
-from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts, XidFacts
+from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts
 from plugins.module_utils.gpu_ready.hardware import pci
 from plugins.module_utils.gpu_ready.system import kernel_messages
 from plugins.module_utils.gpu_ready.verify.collect import VerifyOptions
@@ -229,7 +232,7 @@ def test_an_upgrade_in_its_middle_is_rolled_back_in_spite_of_a_lost_gpu(phase: s
 def test_no_more_than_the_newest_xids_are_reported() -> None:
     many = [XidFacts(48, SECOND, VERIFIED_AT + number) for number in range(1, 1000)]
     facts = ready()._replace(health=HealthFacts(BOTH, None, many))
-    assert len(health.findings(facts)) == health.MOST
+    assert len(health.findings(facts)) == check.MOST_XIDS
     last = XidFacts(79, FIRST, VERIFIED_AT + 5000)
     assert health.findings(facts._replace(health=HealthFacts(BOTH, None, [*many, last])))[0].address == FIRST
 
@@ -326,7 +329,7 @@ def test_xids_stand_until_the_driver_is_loaded_or_the_gpu_reset(
     messages: list[tuple[str, str]], expected: list[XidFacts]
 ) -> None:
     text = "\n".join(f"[{float(time):12.6f}] {message}" for time, message in LOG + messages)
-    assert collector.standing_xids(text) == expected
+    assert xids.standing_xids(text) == expected
     critical = {48, 79, 94, 20034}  # the verification judges the same messages
     found = {one.number for one in xid.serious_xids(xid.parse_xids(text))}
     assert found & critical == {one.number for one in expected} & critical
@@ -334,7 +337,7 @@ def test_xids_stand_until_the_driver_is_loaded_or_the_gpu_reset(
 
 def test_the_number_of_xids_that_are_kept_has_a_limit() -> None:
     lines = ["[1.0] " + XID % (f"0000:{number % 256:02x}:00", f"{number // 256}, x") for number in range(600)]
-    assert len(collector.standing_xids("\n".join(lines))) == collector.MOST
+    assert len(xids.standing_xids("\n".join(lines))) == xids.MOST
 
 
 def test_a_verification_counts_only_what_was_logged_after_the_last_good_one() -> None:
@@ -348,7 +351,7 @@ def test_a_verification_counts_only_what_was_logged_after_the_last_good_one() ->
     ("text", "newest"), [("", 0.0), ("no stamp", 0.0), ("<6>[    1.500000] a\n[2.25] b\nnone", 2.25)]
 )
 def test_the_newest_message_of_a_log(text: str, newest: float) -> None:
-    assert kernel_messages.newest(text) == newest
+    assert xids.newest(text) == newest
 
 
 GPU = "/sys/bus/pci/devices/" + FIRST

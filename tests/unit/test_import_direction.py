@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOST, CONTROL = ROOT / "module_utils/gpu_ready", ROOT / "plugins/plugin_utils/gpu_ready"
 ORDER = {
     HOST: (
+        "check",
         "monitor",
         "base",
         "hardware",

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.module_utils.gpu_ready.monitor import containers, kernel_log, metrics, node, nvlink, nvml, textfile, worker
+from plugins.module_utils.gpu_ready.check import node, nvlink, nvml, worker
+from plugins.module_utils.gpu_ready.monitor import containers, kernel_log, metrics, textfile
 from plugins.module_utils.gpu_ready.monitor.containers import CgroupPlace, Names
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "gpu_node_plan"
 PACKAGES = {
-    "answers", "base", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "monitor", "packaging",
+    "answers", "base", "check", "containers", "cuda", "driver", "facts", "hardware", "lifecycle", "packaging",
     "system", "upgrade",
 }  # fmt: skip
 MODULES = {
@@ -38,7 +38,7 @@ MODULES = {
         "version_match",
         "yum_repos",
     },
-    "monitor": {"kmsg"},
+    "check": {"kmsg", "model", "xids"},
     "upgrade": {"journal", "model"},
     "lifecycle": {"options"},
 }

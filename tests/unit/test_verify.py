@@ -10,6 +10,7 @@ import pytest
 from plugins.module_utils.gpu_ready.base import records
 from plugins.module_utils.gpu_ready.base.evidence import LONGEST
 from plugins.module_utils.gpu_ready.base.host import TIMED_OUT, OutputTooLong, Result
+from plugins.module_utils.gpu_ready.check import xids
 from plugins.module_utils.gpu_ready.facts import verified
 from plugins.module_utils.gpu_ready.facts.model import (
     CdiSpecFacts,
@@ -20,7 +21,6 @@ from plugins.module_utils.gpu_ready.facts.model import (
     ToolkitFacts,
     VerifiedFacts,
 )
-from plugins.module_utils.gpu_ready.system import kernel_messages
 from plugins.module_utils.gpu_ready.verify import collect, compute, nvml
 from plugins.module_utils.gpu_ready.verify import container as verify_container
 from plugins.module_utils.gpu_ready.verify import devices as verify_devices
@@ -517,7 +517,7 @@ def test_an_xid_anywhere_in_a_long_log_is_collected() -> None:
     kept = collect.shorten_log(log)
     assert len(log) > LONGEST >= len(kept)
     assert [one.number for one in xid.parse_xids(kept, 0.0)] == [79]
-    assert kernel_messages.newest(kept) == kernel_messages.newest(log) == 23999.0
+    assert xids.newest(kept) == xids.newest(log) == 23999.0
     assert collect.shorten_log("short\n") == "short\n"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from plugins.module_utils.gpu_ready.base.host import Host
-from plugins.module_utils.gpu_ready.monitor import worker
+from plugins.module_utils.gpu_ready.check import worker
 from plugins.module_utils.gpu_ready.verify import nvml
 from plugins.module_utils.gpu_ready.verify.collect import VerifyOptions
 from plugins.module_utils.gpu_ready.verify.expectation import EnginesChoice, VerifyExpectation

@@ -5,22 +5,21 @@ For that reason not even /proc/driver/nvidia/gpus/*/information is read: it take
 """
 
 import re
-from typing import Dict, List, Optional, Tuple
+import sys
+from typing import List, Optional
 
+from ..base import records
 from ..base.host import Host
-from ..monitor import kmsg
-from ..system import kernel_messages
-from .model import BaseFacts, DriverFacts, HealthFacts, XidFacts
+from ..base.json_file import parse_json
+from ..check import xids
+from ..check.model import Row
+from ..system import check_files, kernel_messages
+from .model import BaseFacts, DriverFacts, HealthFacts
 
 GPUS = "/proc/driver/nvidia/gpus"
 NODE = re.compile(r"nvidia(\d{1,5}|ctl)$")
-MOST = 256
-"""Xids that are kept, one for each number and GPU."""
-RECOVERY = 154
-FATAL = re.compile(r"^,\s*(?:Fatal\b|Severity 1\b)", re.IGNORECASE)
-"""Of an SXid (NVSWITCH_PRINT_SXID of the driver's sources)."""
-NONFATAL = re.compile(r"\bNon-?fatal\b", re.IGNORECASE)
-"""Of Xids 144 to 150, which NVLink 5 reports."""
+CHECK_LIMIT = 15.0
+"""Seconds for the check, which gives itself five for NVML."""
 
 
 def collect(host: Host, system: BaseFacts, driver: DriverFacts) -> Optional[HealthFacts]:
@@ -31,29 +30,20 @@ def collect(host: Host, system: BaseFacts, driver: DriverFacts) -> Optional[Heal
     return HealthFacts(
         driven=host.listdir(GPUS),
         nodes=None if host.which("nvidia-modprobe") else [name for name in host.listdir("/dev") if NODE.match(name)],
-        xids=None if text is None else standing_xids(text),
+        xids=None if text is None else xids.standing_xids(text),
+        check=ask_check(host),
     )
 
 
-def standing_xids(text: str) -> List[XidFacts]:
-    """Return the Xids of a log that neither a start of the driver nor a reset of the GPU has ended.
-
-    The driver does not log a reset, but that it requires no action any more (Xid 154).
-    """
-    found: Dict[Tuple[bool, int, str], XidFacts] = {}
-    for line in text.splitlines():
-        if kmsg.LOADED in line:
-            found = {}
-        for match in kmsg.XID.finditer(line):
-            number, address, words = int(match.group(3)), kmsg.place(match.group(2)), line[match.end() :]
-            switch = match.group(1) != "Xid"
-            required = kmsg.ACTION.search(words) if number == RECOVERY else None
-            action = int(required.group(1), 16) if required else None
-            if action == 0:
-                found = {key: one for key, one in found.items() if one.address != address}
-            elif (FATAL.match(words) is not None) if switch else not NONFATAL.search(words):
-                one = XidFacts(number, address, kernel_messages.seconds(line), action, switch)
-                key = (switch, number, address)
-                if key in found or len(found) < MOST:
-                    found[key] = one
-    return sorted(found.values(), key=lambda one: one.time)
+def ask_check(host: Host) -> Optional[List[Row]]:
+    """Return what the installed check finds, which writes nothing; None without it, or where it gives no answer."""
+    programs = [path for path in check_files.PROGRAMS if host.exists(path + "/__main__.py")]
+    if not programs:
+        return None
+    python = sys.executable or "/usr/bin/python3"
+    answer = host.run([python, "-E", "-s", "-B", programs[0], "--no-write", "--json"], timeout=CHECK_LIMIT)
+    try:
+        value = parse_json(answer.out)
+        return [records.from_json(Row, one) for one in value["rows"]]
+    except (ValueError, KeyError, TypeError, records.RecordError):
+        return None

@@ -6,6 +6,7 @@ Absent is None. The defaults describe a host on which nothing is installed.
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import records
+from ..check.model import GpuIdentity, Row, XidFacts
 from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
 from ..driver.persistence_state import Persistence
@@ -568,30 +569,19 @@ class WorkFacts(NamedTuple):
 # ---- health ----------------------------------------------------------------------------------------------------------
 
 
-class XidFacts(NamedTuple):
-    """The last Xid with this number of a GPU. ``time``: in seconds since boot, by the kernel's log.
-
-    ``action``: what an Xid 154 requires. ``switch``: a fatal SXid of an NVSwitch.
-    """
-
-    number: int
-    address: str
-    time: float
-    action: Optional[int] = None
-    switch: bool = False
-
-
 class HealthFacts(NamedTuple):
     """GPUs of a loaded driver. ``driven``: those that it has, by PCI address.
 
     ``nodes``: the device nodes of GPUs and nvidiactl; None where nvidia-modprobe is installed, which creates missing
     ones when a program asks for them. ``xids``: since the driver was loaded and the GPU was reset; None where the
-    kernel's log cannot be read.
+    kernel's log cannot be read. ``check``: what the check of gpu-ready on the host found; None where it is not
+    installed.
     """
 
     driven: List[str] = []
     nodes: Optional[List[str]] = None
     xids: Optional[List[XidFacts]] = None
+    check: Optional[List[Row]] = None
 
 
 # ---- our own records -----------------------------------------------------------------------------------------------
@@ -621,7 +611,7 @@ class VerifiedFacts(NamedTuple):
     ``evidence`` and ``companions`` belong to the driver whose deciding packages have the versions in ``origin_of``,
     with the package sources of the digest in ``sources``.
     ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
-    since boot. ``persistent``: GPUs that the persistence daemon had open.
+    since boot. ``persistent``: GPUs that the persistence daemon had open. ``hardware``: what later checks compare with.
     """
 
     ok: bool
@@ -642,6 +632,7 @@ class VerifiedFacts(NamedTuple):
     sources: str = ""
     logged: float = 0.0
     persistent: Optional[int] = None
+    hardware: List[GpuIdentity] = []
 
 
 class RawFacts(NamedTuple):

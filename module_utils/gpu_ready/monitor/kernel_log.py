@@ -10,7 +10,7 @@ import os
 import time
 from typing import Dict, NamedTuple, Optional
 
-from . import kmsg
+from ..check import kmsg
 
 STATE = "/run/gpu-ready-monitoring/xids.json"
 MOST_COUNTERS = 1024

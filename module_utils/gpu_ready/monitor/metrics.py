@@ -2,9 +2,9 @@
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from ..check.node import Node
 from .containers import CgroupPlace, Names
 from .kernel_log import Xids
-from .node import Node
 from .textfile import Family, Metrics, format_labels
 
 GAUGE, COUNTER = "gauge", "counter"

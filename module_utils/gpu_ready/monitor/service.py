@@ -1,6 +1,6 @@
 """gpu-ready-monitoring: writes the metrics of this host's GPUs for the textfile collector of node_exporter.
 
-Runs from its own directory on the host, without the other packages: `python3 -m gpu_ready_monitor.service SETTINGS`.
+Runs from its own directory on the host, without the other packages: `python3 -m gpu_ready_node.monitor.service SETTINGS`.
 SETTINGS is a file of JSON, written by gpu-ready: file (path to write), interval (seconds), old_names, branch_ends. With
 --print the metrics go to the screen, once.
 """
@@ -11,7 +11,8 @@ import sys
 import time
 from typing import Any, Dict, List
 
-from . import containers, kernel_log, metrics, node, textfile, worker
+from ..check import node, worker
+from . import containers, kernel_log, metrics, textfile
 
 PID_FILE = "/run/gpu-ready-monitoring/pid"
 NAME = "gpu-ready-monitor"
@@ -55,7 +56,7 @@ class Monitor:
 
 def main(arguments: List[str]) -> int:
     if not arguments or arguments[1:] not in ([], ["--print"]):
-        sys.stderr.write("usage: python3 -m gpu_ready_monitor.service SETTINGS [--print]\n")
+        sys.stderr.write("usage: python3 -m gpu_ready_node.monitor.service SETTINGS [--print]\n")
         return 2
     with open(arguments[0], encoding="utf-8") as stream:
         monitor = Monitor(json.load(stream))

@@ -25,6 +25,7 @@ XID_CLASSES: dict[str, dict[str, str]] = _xids["classes"]
 XIDS: dict[int, list[str]] = _xids["xids"]
 SXIDS: dict[int, str] = _xids["sxids"]
 RECOVERY_ACTIONS: dict[int, list[str]] = {
-    row["number"]: [row["name"], row["severity"], row["remedy"]] for row in _xids["recovery_actions"]
+    row["number"]: [row["name"], row["severity"], row["remedy"], row.get("action", "")]
+    for row in _xids["recovery_actions"]
 }
 NVLINK: dict[str, Any] = {**_xids["nvlink"], "rows": nvlink_rows(_xids["nvlink"]["rows"])}

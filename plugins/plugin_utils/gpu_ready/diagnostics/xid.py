@@ -7,8 +7,8 @@ and ``GPU-CI:%02u``), the old one without ``PCI:``, and NVSWITCH_PRINT_SXID (wor
 import re
 from typing import Any, NamedTuple
 
-from ....module_utils.gpu_ready.monitor.kmsg import ACTION, LOADED
-from ....module_utils.gpu_ready.system import kernel_messages
+from ....module_utils.gpu_ready.check import xids
+from ....module_utils.gpu_ready.check.kmsg import ACTION, LOADED
 from ..catalog import messages as data
 from .message_table import CRITICAL, ERROR, INFO, SEVERITIES
 
@@ -108,7 +108,7 @@ def parse_xids(text: str, after: float = -1.0) -> list[Xid]:
             action = ACTION.search(one.text) if one.number == RECOVERY else None
             if action and int(action.group(1), 16) == 0:
                 found = [other for other in found if other.address != one.address]
-            elif kernel_messages.seconds(line) > after:
+            elif xids.seconds(line) > after:
                 found.append(one)
     return found
 
@@ -201,7 +201,7 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
         return means
     name = 'the required recovery action has changed to "%s"' % action.group(2)
     severity, remedy = means.severity, means.remedy
-    for number, (word, its_severity, its_remedy) in data.RECOVERY_ACTIONS.items():
+    for number, (word, its_severity, its_remedy, _) in data.RECOVERY_ACTIONS.items():
         # By its name; by its number where the driver's name for it is not known (it writes "Unknown" for new ones).
         if word.lower() == action.group(2).lower() or (number == int(action.group(1), 16) and number > LAST_NAMED):
             severity, remedy = its_severity, its_remedy

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.host import Host
+from ....module_utils.gpu_ready.check import xids
 from ....module_utils.gpu_ready.containers import engine as engines
 from ....module_utils.gpu_ready.facts import collect as facts_collect
 from ....module_utils.gpu_ready.facts import driver_origin
 from ....module_utils.gpu_ready.facts.model import Facts, VerifiedFacts
-from ....module_utils.gpu_ready.system import kernel_messages
 from ....module_utils.gpu_ready.verify import collect
 from ....module_utils.gpu_ready.verify.collect import CollectedEvidence, VerifyOptions
 from ....module_utils.gpu_ready.verify.expectation import VerifyExpectation
@@ -47,7 +47,7 @@ def judge(
     evidence = interpret(facts, collected, expect, options, make_probes())
     verdict = judge_evidence(evidence)
     before = logged_before(facts.verified, facts.base.boot_id)
-    logged = max(before, kernel_messages.newest(collected.log or "")) if verdict.ok else before
+    logged = max(before, xids.newest(collected.log or "")) if verdict.ok else before
     return Verification(evidence, verdict, build_record(evidence, digest, verdict, logged, collected.time))
 
 

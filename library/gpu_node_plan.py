@@ -112,6 +112,25 @@ options:
       28.5. Empty: the newest version if docker is missing, otherwise the installed one.
     type: str
     default: ""
+  gpu_health_check:
+    description: >-
+      Installs V(gpu-ready-check), which says whether the GPUs of the host are healthy, and what it is wired to.
+      With an empty list gpu-ready installs nothing, and removes what it installed before. See
+      [health.md](health.md).
+    type: list
+    elements: str
+    default: []
+  gpu_health_check_limits:
+    description: >-
+      Limits of checks that have one, by name: V(temperature) (90 degrees Celsius), V(ecc_errors) (0 uncorrected
+      errors) and V(nvlinks) (0 missing links).
+    type: dict
+    default: {}
+  gpu_health_check_off:
+    description: Checks that V(gpu-ready-check) leaves out.
+    type: list
+    elements: str
+    default: []
   gpu_monitoring:
     description: >-
       How Prometheus gets the metrics of the GPUs. With an empty list gpu-ready sets up nothing, and removes what

@@ -14,9 +14,11 @@ options:
     type: str
     required: true
   state:
-    description: What happens to the running service. V(unchanged) leaves the start to the next boot.
+    description:
+      - What happens to the running service. V(unchanged) leaves the start to the next boot, V(stopped) is for a unit
+        of gpu-ready that is removed next.
     type: str
-    choices: [started, restarted, unchanged]
+    choices: [started, restarted, unchanged, stopped]
     default: started
   persistence:
     description:
@@ -71,7 +73,7 @@ ARGUMENT_SPEC = {
     "name": {"type": "str", "required": True},
     "state": {
         "type": "str",
-        "choices": [service.STARTED, service.RESTARTED, service.UNCHANGED],
+        "choices": [service.STARTED, service.RESTARTED, service.UNCHANGED, service.STOPPED],
         "default": service.STARTED,
     },
     "persistence": {"type": "bool", "default": False},

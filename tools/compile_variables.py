@@ -22,6 +22,7 @@ from ansible.module_utils.common.yaml import yaml_load
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
+from plugins.plugin_utils.gpu_ready.diagnostics import check_rules
 from tools.role_pages import role_page
 from tools.variables import TYPES, Declaration, Task, all_variables, load_tasks
 
@@ -365,6 +366,7 @@ def outputs(root: Path = ROOT) -> dict[Path, str]:
     found = {
         root / "plugins/plugin_utils/gpu_ready/catalog/settings.py": settings_module(settings),
         root / "docs/variables.md": documentation(tasks),
+        root / "module_utils/gpu_ready/check/rules.py": check_rules.module_text(),
         root / "docs/migrating.md": migration(foreign),
         root / "plugins/plugin_utils/variables/names.json": variable_names(variables, foreign, own_names(root)),
     }

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
+from plugins.module_utils.gpu_ready.check import slurm as check_slurm
 from plugins.module_utils.gpu_ready.drain import hook
 from plugins.module_utils.gpu_ready.drain import slurm as drain_slurm
 from plugins.module_utils.gpu_ready.drain.journal import DrainError
@@ -42,18 +43,18 @@ OLD = (
     ],
 )  # fmt: skip
 def test_parse_slurm_node(text: str, states: set[str], reason: str) -> None:
-    node = drain_slurm.parse_node(text)
+    node = check_slurm.parse_node(text)
     assert node and (set(node.states), node.reason) == (states, reason)
     assert node.answers == ("*" not in text)
 
 
 @pytest.mark.parametrize("text", ["", "Node n1 not found\n", "NodeName=n1 ", "State=IDLE"])
 def test_other_text_is_no_slurm_node(text: str) -> None:
-    assert drain_slurm.parse_node(text) is None
+    assert check_slurm.parse_node(text) is None
 
 
-def node(states: str, reason: str = "") -> drain_slurm.SlurmNode:
-    return drain_slurm.SlurmNode("n1", frozenset(states.split("+")), reason)
+def node(states: str, reason: str = "") -> check_slurm.SlurmNode:
+    return check_slurm.SlurmNode("n1", frozenset(states.split("+")), reason)
 
 
 @pytest.mark.parametrize(

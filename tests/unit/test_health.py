@@ -7,12 +7,11 @@ import pytest
 
 from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.check import judge as check
-from plugins.module_utils.gpu_ready.check import xids
+from plugins.module_utils.gpu_ready.check import pci, xids
 from plugins.module_utils.gpu_ready.check.model import XidFacts
 from plugins.module_utils.gpu_ready.facts import collect
 from plugins.module_utils.gpu_ready.facts import health as collector
 from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts
-from plugins.module_utils.gpu_ready.hardware import pci
 from plugins.module_utils.gpu_ready.system import kernel_messages
 from plugins.module_utils.gpu_ready.verify.collect import VerifyOptions
 from plugins.module_utils.gpu_ready.verify.expectation import VerifyExpectation

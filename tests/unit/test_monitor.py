@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from plugins.module_utils.gpu_ready.check import node, nvlink, nvml, worker
 from plugins.module_utils.gpu_ready.monitor import containers, kernel_log, metrics, textfile
 from plugins.module_utils.gpu_ready.monitor.containers import CgroupPlace, Names
+from plugins.module_utils.gpu_ready.system import monitoring_files
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "module_utils/gpu_ready/monitor"
+SOURCES = ROOT / "module_utils/gpu_ready"
 MOCK = ROOT / "lab/gpu_ready_lab/data/nvml"
 A, B = "a1" * 32, "b2" * 32
 UID = "8f0c6c1e-4f5b-4d6a-9b57-0d1a5f5e7a10"
@@ -164,7 +165,7 @@ HOSTILE = (
 
 
 def sample(name: str = "train", **more: Any) -> metrics.Sample:
-    gpu: dict[str, Any] = {key: None for key in (*nvml.NUMBERS, "remapped", "mig", "recovery_action", "clock_reasons")}
+    gpu: dict[str, Any] = {key: None for key in (*{**nvml.NUMBERS, **nvml.MORE_NUMBERS}, "remapped", "mig", "recovery_action", "clock_reasons")}
     gpu |= {"index": 0, "error": 0, "uuid": UUID, "name": "Tesla T4", "pci": "0000:3b:00.0"}
     gpu |= {"memory_total": 16 << 30, "memory_used": 1 << 30, "gpu_percent": 50, "memory_percent": 7}
     gpu |= {"ecc_corrected": 0, "ecc_uncorrected": 0, "processes": [[7, 1 << 20]], "utilization": [[7, 25]]}
@@ -373,12 +374,12 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_verified_node(root: Path) -> None:
-    known = node.read_node({"535": "2026-06"}, [UUID], str(root), now=1785542400.0)  # 2026-08-01
+    known = node.read_node({"535": "2026-06"}, [UUID], False, str(root), now=1785542400.0)  # 2026-08-01
     assert known == node.Node(
         True, 1785542410, 1, "535.1.2", {"driver": False, "userspace": False, "gpus": False},
         {"distribution": False, "driver": False}, 535, True,
     )  # fmt: skip
-    assert node.read_node({"535": "2026-08"}, None, str(root), now=1785542400.0).ended is False
+    assert node.read_node({"535": "2026-08"}, None, False, str(root), now=1785542400.0).ended is False
 
 
 @pytest.mark.parametrize(
@@ -393,14 +394,14 @@ def test_a_verified_node(root: Path) -> None:
 def test_what_differs_from_the_verification(root: Path, file: str, text: str, part: str) -> None:
     (root / file).parent.mkdir(parents=True, exist_ok=True)
     (root / file).write_text(text)
-    known = node.read_node({}, [UUID], str(root))
+    known = node.read_node({}, [UUID], False, str(root))
     assert not known.verified and (known.drift.get(part) is True) == bool(part)
 
 
 def test_a_missing_gpu_is_drift_and_a_mark_a_reboot(root: Path) -> None:
     (root / "run").mkdir()
     (root / "run/reboot-required").write_text("")
-    known = node.read_node({}, [], str(root))
+    known = node.read_node({}, [], True, str(root))
     assert known.drift["gpus"] and not known.verified and known.reboot == {"distribution": True, "driver": False}
 
 
@@ -425,7 +426,7 @@ def test_a_file_that_somebody_edited_is_drift_but_does_not_undo_the_verification
     if text is not None:
         (root / "etc").mkdir()
         (root / "etc/ours.conf").write_text(text)
-    known = node.read_node({}, [UUID], str(root))
+    known = node.read_node({}, [UUID], False, str(root))
     assert known.verified and known.drift["files"] is edited
 
 
@@ -511,9 +512,12 @@ PYTHONS = sorted({sys.executable, *map(str, Path.home().glob(".pyenv/versions/3.
 
 def run_program(python: str, tmp_path: Path, library: Path, conf: Path, *words: str) -> "subprocess.Popen[str]":
     """The program as its unit starts it."""
-    link = tmp_path / "gpu_ready_monitor"
-    if not link.exists():
-        link.symlink_to(PACKAGE)
+    package = tmp_path / "gpu_ready_node"
+    if not package.exists():
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        for subject in monitoring_files.SUBJECTS:
+            (package / subject).symlink_to(SOURCES / subject)
     settings = tmp_path / "monitoring.json"
     values = {
         "file": str(tmp_path / "gpu_ready.prom"),
@@ -522,7 +526,7 @@ def run_program(python: str, tmp_path: Path, library: Path, conf: Path, *words: 
         "branch_ends": {"580": "2028-06"},
     }
     settings.write_text(json.dumps(values))
-    argv = [python, "-E", "-s", "-B", "-m", "gpu_ready_monitor.service", str(settings), *words]
+    argv = [python, "-E", "-s", "-B", "-m", "gpu_ready_node.monitor.service", str(settings), *words]
     environment = {"LD_LIBRARY_PATH": str(library.parent), "NVML_MOCK_CONF": str(conf), "PATH": os.environ["PATH"]}
     return subprocess.Popen(
         argv, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -38,7 +38,7 @@ MODULES = {
         "version_match",
         "yum_repos",
     },
-    "check": {"kmsg", "model", "xids"},
+    "check": {"kmsg", "model", "pci", "xids"},
     "upgrade": {"journal", "model"},
     "lifecycle": {"options"},
 }

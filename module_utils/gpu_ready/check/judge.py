@@ -1,5 +1,6 @@
-"""Whether the GPUs of a host are healthy now: the one function that the check on the host, the metrics, plan, audit and
-gate use. Pure: readings, the record of the last verification and the rules give a verdict.
+"""Whether the GPUs of a host are healthy now: readings, the record of the last verification and rules give a verdict.
+
+The one function that the check on the host, the metrics, plan, audit and gate of site.yml use. Pure.
 
 A verification is a memory of its time. What is read now and contradicts it outranks it.
 """
@@ -54,11 +55,11 @@ CHECKS: Dict[str, CheckInfo] = {
     "mig_mode": CheckInfo("the MIG mode is the verified one", "NVML"),
     "pcie_width": CheckInfo("the PCI Express link has as many lanes as were verified", "NVML"),
     "pcie_generation": CheckInfo("link and slot can do the verified generation", "NVML"),
-    "nvlinks": CheckInfo("as many NVLinks are active as were verified; limit: how many may be missing", "NVML", 0),
+    "nvlinks": CheckInfo("as many NVLinks are active as were verified (the limit may be missing)", "NVML", 0),
     "fabric": CheckInfo("the GPU is registered in the NVLink fabric, which has no problem", "NVML"),
     "recovery": CheckInfo("the driver requires no recovery action", "NVML, field 230"),
     "remapped_rows": CheckInfo("no replacement of memory rows failed or waits for a reset", "NVML"),
-    "ecc_errors": CheckInfo("uncorrected ECC errors since the driver was loaded; limit: how many may be", "NVML", 0),
+    "ecc_errors": CheckInfo("no more uncorrected ECC errors than the limit since the driver was loaded", "NVML", 0),
     "temperature": CheckInfo("the chip is cooler than the limit, in degrees Celsius", "NVML", 90),
     "clocks": CheckInfo("the hardware does not slow its clocks to protect itself", "NVML"),
     "persistence": CheckInfo("persistence mode is on where it was verified", "NVML"),
@@ -187,6 +188,10 @@ def record_rows(now: Readings, expected: Optional[Expected]) -> List[Row]:
         rows.append(Row("verified", WARNING, "the last verification failed: %s" % why, VERIFY))
     elif not is_of_boot(now, expected):
         rows.append(Row("verified", INFO, "the host was rebooted since its last verification", VERIFY))
+    for address in now.served if expected is not None and is_valid(now, expected) else []:
+        if expected is not None and address not in expected.addresses:
+            message = "%s was not here when the host was verified" % name(now, expected, address)
+            rows.append(Row("verified", WARNING, message, VERIFY, "", address, renews=True))
     return rows
 
 

@@ -84,8 +84,10 @@ class GpuReading(NamedTuple):
 
 
 class NvmlReading(NamedTuple):
-    """What NVML answered. ``error``: why it did not. ``silent``: it did not return in time, ``stuck``: nor can it be
-    ended. ``lost``: texts of NVML by index, of GPUs that answer with an error.
+    """What NVML answered. ``error``: why it did not.
+
+    ``silent``: it did not return in time, ``stuck``: nor can it be ended. ``lost``: texts of NVML by index, of GPUs
+    that answer with an error.
     """
 
     gpus: List[GpuReading] = []

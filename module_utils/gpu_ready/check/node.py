@@ -16,7 +16,7 @@ REBOOT_MARKS = ("/run/reboot-required", "/var/run/reboot-required")
 
 
 class Node(NamedTuple):
-    """``verified``: the record is good, of this boot, and of the driver that is loaded. ``expected``: its GPUs.
+    """``verified``: the record is good, of this boot and driver, and nothing contradicts it. ``expected``: its GPUs.
 
     ``drift``: by part, whether it differs from the record, or from what the last run wrote. ``reboot``: by reason.
     ``ended``: the branch of the loaded driver is no longer maintained, None where no driver is loaded.
@@ -32,8 +32,18 @@ class Node(NamedTuple):
     ended: Optional[bool]
 
 
-def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", now: Optional[float] = None) -> Node:
-    """``ends``: month in which the support of a branch ends, by branch. ``uuids``: of the GPUs, None without NVML."""
+def read_node(
+    ends: Dict[str, str],
+    uuids: Optional[List[str]],
+    contradicted: bool,
+    root: str = "",
+    now: Optional[float] = None,
+) -> Node:
+    """Return the node now.
+
+    ``contradicted``: health now (judge.py) contradicts the record. ``ends``: month in which the support of a branch
+    ends, by branch. ``uuids``: of the GPUs, None without NVML.
+    """
     record = read_object(root + RECORD)
     loaded = read_text(root + "/sys/module/nvidia/version")
     installed = library_versions(root)
@@ -42,11 +52,13 @@ def read_node(ends: Dict[str, str], uuids: Optional[List[str]], root: str = "", 
     drift: Dict[str, bool] = {}
     if record:
         drift["driver"] = record.get("driver") != loaded
-        drift["userspace"] = bool(installed) and installed != {record.get("driver")}
+        known_versions = set(record.get("userspace") or [record.get("driver")])
+        drift["userspace"] = bool(installed) and installed != known_versions
         known = {str(one) for one in record.get("gpus") or [] if one}
         if uuids is not None and known:
             drift["gpus"] = known != set(uuids)
-    verified = bool(record.get("ok")) and record.get("boot_id") == boot and not any(drift.values())
+    other = drift.get("driver", True) or drift.get("userspace", True)
+    verified = bool(record.get("ok")) and record.get("boot_id") == boot and not (other or contradicted)
     written = read_object(root + MANIFEST).get("files")
     if isinstance(written, dict):
         drift["files"] = any(is_edited(root + path, entry) for path, entry in written.items())

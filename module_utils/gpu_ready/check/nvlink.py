@@ -30,19 +30,19 @@ CONFIGURATION = 8
 """Shift of a field with four bits: 0 not supported, 1 correct, else what is wrong."""
 
 
-def read_nvlink(call: Call, handle: ctypes.c_void_p) -> Dict[str, Any]:
-    """``links``: for each NVLink whether it is active. ``link_errors``: sum over the active links by kind."""
+def read_links(call: Call, handle: ctypes.c_void_p) -> List[bool]:
+    """Return for each NVLink whether it is active."""
     links: List[bool] = []
     for link in range(MOST_LINKS):
         value = ctypes.c_uint()
         if call("nvmlDeviceGetNvLinkState", handle, ctypes.c_uint(link), ctypes.byref(value)) != OK:
             break
         links.append(value.value != 0)
-    active = [number for number, one in enumerate(links) if one]
-    return {"links": links, "link_errors": read_link_errors(call, handle, active)}
+    return links
 
 
 def read_link_errors(call: Call, handle: ctypes.c_void_p, links: List[int]) -> Dict[str, int]:
+    """Return the sum over these links by kind of error."""
     asked = [(field, link) for link in links for field in ERRORS]
     start = b"".join(struct.pack("II32x", field, link) for field, link in asked)
     buffer = ctypes.create_string_buffer(start, len(asked) * FIELD + 1)

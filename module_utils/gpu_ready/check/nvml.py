@@ -24,20 +24,25 @@ PROCESSES = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetMPSComputeRun
              "nvmlDeviceGetGraphicsRunningProcesses")  # fmt: skip
 NUMBERS: Dict[str, Tuple[str, Tuple[int, ...]]] = {
     "temperature_celsius": ("nvmlDeviceGetTemperature", (0,)),
+    "pcie_width": ("nvmlDeviceGetCurrPcieLinkWidth", ()),
+    "pcie_generation_max": ("nvmlDeviceGetMaxPcieLinkGeneration", ()),
+    "persistence": ("nvmlDeviceGetPersistenceMode", ()),
+}
+"""Values of 32 bits by name: the function and its arguments between the device and the result."""
+MORE_NUMBERS: Dict[str, Tuple[str, Tuple[int, ...]]] = {
     "power_milliwatts": ("nvmlDeviceGetPowerUsage", ()),
     "power_limit_milliwatts": ("nvmlDeviceGetEnforcedPowerLimit", ()),
     "sm_megahertz": ("nvmlDeviceGetClockInfo", (1,)),
     "sm_max_megahertz": ("nvmlDeviceGetMaxClockInfo", (1,)),
     "memory_megahertz": ("nvmlDeviceGetClockInfo", (2,)),
     "memory_max_megahertz": ("nvmlDeviceGetMaxClockInfo", (2,)),
-    "pcie_width": ("nvmlDeviceGetCurrPcieLinkWidth", ()),
     "pcie_width_max": ("nvmlDeviceGetMaxPcieLinkWidth", ()),
     "pcie_generation": ("nvmlDeviceGetCurrPcieLinkGeneration", ()),
-    "pcie_generation_max": ("nvmlDeviceGetMaxPcieLinkGeneration", ()),
     "pcie_replays": ("nvmlDeviceGetPcieReplayCounter", ()),
-    "persistence": ("nvmlDeviceGetPersistenceMode", ()),
 }
-"""Values of 32 bits by name: the function and its arguments between the device and the result."""
+"""Those that only the metrics have."""
+VOLATILE, LIFETIME = 0, 1
+"""nvmlEccCounterType_t: since the driver was loaded or the GPU reset, and ever."""
 RECOVERY_ACTION = 230
 """The field NVML_FI_DEV_GET_GPU_RECOVERY_ACTION: 0 none, 1 reset, 2 reboot, 3 drain P2P, 4 drain and reset."""
 
@@ -58,12 +63,14 @@ class Nvml:
             self.library = ctypes.CDLL(path)
         except OSError as error:
             raise NvmlError(0, "no NVML: %s" % error) from None
+        self.calls = 0
         code = self.call("nvmlInit_v2")
         if code != OK:
             raise NvmlError(code, self.error_text(code))
         self.driver = self.text("nvmlSystemGetDriverVersion") or ""
 
     def call(self, name: str, *arguments: Any) -> int:
+        self.calls += 1
         function: Optional[Callable[..., int]] = getattr(self.library, name, None)
         return NO_FUNCTION if function is None else int(function(*arguments))
 
@@ -108,48 +115,65 @@ class Nvml:
         return buffer.raw if self.has_value(self.call(name, *(arguments + (buffer,)))) else None
 
 
-def read_gpus(nvml: Nvml, seen: Dict[str, int]) -> List[Dict[str, Any]]:
+def read_gpus(nvml: Nvml, seen: Optional[Dict[str, int]]) -> List[Dict[str, Any]]:
     """Return every GPU as values by name; a lost one has only its index and ``error``.
 
-    ``seen``: by UUID the time of the newest sample of utilisation that was read before, in microseconds.
+    ``seen``: by UUID the time of the newest sample of utilisation that was read before, in microseconds; None for what
+    a health check needs only.
     """
     found = []
     for index in range(nvml.number("nvmlDeviceGetCount_v2") or 0):
         try:
-            found.append(read_gpu(nvml, index, seen))
+            handle = ctypes.c_void_p()
+            code = nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
+            if code != OK:
+                raise NvmlError(code, nvml.error_text(code))
+            gpu = read_health(nvml, handle, index)
+            found.append(gpu if seen is None else dict(gpu, **read_use(nvml, handle, gpu, seen)))
         except NvmlError as error:
             found.append({"index": index, "error": error.code, "error_text": str(error)})
     return found
 
 
-def read_gpu(nvml: Nvml, index: int, seen: Dict[str, int]) -> Dict[str, Any]:
-    handle = ctypes.c_void_p()
-    code = nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
-    if code != OK:
-        raise NvmlError(code, nvml.error_text(code))
-    uuid = nvml.text("nvmlDeviceGetUUID", handle) or ""
-    gpu: Dict[str, Any] = {"index": index, "error": 0, "uuid": uuid, "name": nvml.text("nvmlDeviceGetName", handle)}
+def read_health(nvml: Nvml, handle: ctypes.c_void_p, index: int) -> Dict[str, Any]:
+    """Return identity and condition of a GPU."""
+    gpu: Dict[str, Any] = {"index": index, "error": 0, "uuid": nvml.text("nvmlDeviceGetUUID", handle) or ""}
     gpu["pci"] = read_address(nvml, handle)
+    gpu["serial"] = nvml.text("nvmlDeviceGetSerial", handle)
+    gpu["vbios"] = nvml.text("nvmlDeviceGetVbiosVersion", handle)
     for name, (function, arguments) in NUMBERS.items():
         gpu[name] = nvml.number(function, handle, *arguments)
     gpu["memory_total"], gpu["memory_used"] = read_memory(nvml, handle)
-    rates = nvml.structure(8, "nvmlDeviceGetUtilizationRates", handle)
-    gpu["gpu_percent"], gpu["memory_percent"] = struct.unpack("II", rates) if rates else (None, None)
     reasons = nvml.long_number("nvmlDeviceGetCurrentClocksEventReasons", handle)
     if reasons is None:  # the name of drivers before 535
         reasons = nvml.long_number("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
     gpu["clock_reasons"] = reasons
-    for name, kind in (("ecc_corrected", 0), ("ecc_uncorrected", 1)):
-        gpu[name] = nvml.long_number("nvmlDeviceGetTotalEccErrors", handle, kind, 1)  # 1: over the GPU's lifetime
+    ecc = nvml.numbers(2, "nvmlDeviceGetEccMode", handle)
+    gpu["ecc"] = ecc[0] if ecc else None
+    gpu["ecc_volatile"] = nvml.long_number("nvmlDeviceGetTotalEccErrors", handle, 1, VOLATILE) if gpu["ecc"] else None
     gpu["remapped"] = nvml.numbers(4, "nvmlDeviceGetRemappedRows", handle)
     mig = nvml.numbers(2, "nvmlDeviceGetMigMode", handle)
     gpu["mig"] = mig[0] if mig else None
     gpu["recovery_action"] = read_field(nvml, handle, RECOVERY_ACTION)
-    gpu.update(nvlink.read_nvlink(nvml.call, handle))
+    gpu["links"] = nvlink.read_links(nvml.call, handle)
     gpu["fabric"] = nvlink.read_fabric(nvml.call, handle)
-    gpu["processes"] = read_processes(nvml, handle, nvml.driver)
-    gpu["utilization"], gpu["seen"] = read_utilization(nvml, handle, seen.get(uuid, 0))
     return gpu
+
+
+def read_use(nvml: Nvml, handle: ctypes.c_void_p, gpu: Dict[str, Any], seen: Dict[str, int]) -> Dict[str, Any]:
+    """Return what only the metrics show of a GPU: use, power, counters."""
+    more: Dict[str, Any] = {"name": nvml.text("nvmlDeviceGetName", handle)}
+    for name, (function, arguments) in MORE_NUMBERS.items():
+        more[name] = nvml.number(function, handle, *arguments)
+    rates = nvml.structure(8, "nvmlDeviceGetUtilizationRates", handle)
+    more["gpu_percent"], more["memory_percent"] = struct.unpack("II", rates) if rates else (None, None)
+    for name, kind in (("ecc_corrected", 0), ("ecc_uncorrected", 1)):
+        more[name] = nvml.long_number("nvmlDeviceGetTotalEccErrors", handle, kind, LIFETIME)
+    active = [number for number, one in enumerate(gpu["links"]) if one]
+    more["link_errors"] = nvlink.read_link_errors(nvml.call, handle, active)
+    more["processes"] = read_processes(nvml, handle, nvml.driver)
+    more["utilization"], more["seen"] = read_utilization(nvml, handle, seen.get(gpu["uuid"], 0))
+    return more
 
 
 def read_address(nvml: Nvml, handle: ctypes.c_void_p) -> Optional[str]:

@@ -1,9 +1,10 @@
 """Slurm nodes: the output of scontrol and squeue, who owns a drain, and the commands that change a node."""
 
 import re
-from typing import FrozenSet, List, NamedTuple, Optional
+from typing import List, NamedTuple
 
 from ..base.host import MISSING, TIMED_OUT, Host, Result
+from ..check.slurm import NODE_NAME, SlurmNode, parse_node
 from .hook import DrainDecision, NodeHook, Values, one_line, state_values, wait
 from .journal import DrainError
 
@@ -19,40 +20,13 @@ BUSY = frozenset(("ALLOCATED", "MIXED", "COMPLETING"))
 JOB_FORMAT = "%i|%u|%T"
 """squeue's format: number, user, state."""
 NAMED_JOBS = 5
-NODE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z")
 LONGEST_NAME = 255
-
-
-class SlurmNode(NamedTuple):
-    """``states``: state and flags (IDLE, DRAIN, ...) without suffixes. ``reason``: without user@time.
-
-    ``answers``: slurmd answers slurmctld; at first after a reboot it does not.
-    """
-
-    name: str
-    states: FrozenSet[str]
-    reason: str
-    answers: bool = True
 
 
 class SlurmJob(NamedTuple):
     number: str
     user: str
     state: str
-
-
-def parse_node(text: str) -> Optional[SlurmNode]:
-    """Parse `scontrol show node NAME`, also with ``-o``; None if it printed no node."""
-    name = re.search(r"(?:^|\s)NodeName=(\S+)", text)
-    state = re.search(r"\sState=(\S+)", text)
-    if not name or not state:
-        return None
-    # Suffixes such as * (does not answer) or @ (reboot pending) follow a state; flags are joined with +.
-    answers = "*" not in state.group(1) and "NOT_RESPONDING" not in state.group(1)
-    states = frozenset(re.sub(r"[^A-Z_]", "", word.upper()) for word in state.group(1).split("+"))
-    # [user@time] follows the reason since slurm 2.2; with -o other fields may follow.
-    reason = re.search(r"\sReason=(.*?)(?: \[[^\s\[\]]*@[^\s\[\]]*\]|\n|$)", text)
-    return SlurmNode(name.group(1), states - {""}, reason.group(1).strip() if reason else "", answers)
 
 
 def parse_jobs(text: str) -> List[SlurmJob]:

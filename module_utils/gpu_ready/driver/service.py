@@ -17,16 +17,18 @@ DIRECTIVES = ("ExecCondition", "ExecStartPre", "ExecStartPost")
 """Commands of a unit beside the program of the service, which says itself why it ends (systemd.service(5))."""
 UNKNOWN_COMMAND = "service_command"
 """Code of the explanation that only says that such a command failed."""
-STARTED, RESTARTED, UNCHANGED = "started", "restarted", "unchanged"
+STARTED, RESTARTED, UNCHANGED, STOPPED = "started", "restarted", "unchanged", "stopped"
 
 
 def run_service(host: Host, unit: str, state: str, check: bool = False, path: str = manifest.PATH) -> Dict[str, Any]:
     """Enable a service and start or restart it now; record what it was before, for the uninstallation.
 
-    ``state``: started, restarted, or unchanged for one that the next boot starts. Raises GpuReadyError with the cause
-    for a service that cannot be enabled or does not run.
+    ``state``: started, restarted, stopped, or unchanged for one that the next boot starts. Raises GpuReadyError with
+    the cause for a service that cannot be enabled or does not run.
     """
     before = {"enabled": is_enabled(host, unit), "active": is_active(host, unit)}
+    if state == STOPPED:
+        return stop_service(host, unit, before["active"], check, path)
     start = state == STARTED and not before["active"]
     changed = not before["enabled"] or start or state == RESTARTED
     if check or not changed:
@@ -45,6 +47,20 @@ def run_service(host: Host, unit: str, state: str, check: bool = False, path: st
         if answer.rc != 0:
             raise GpuReadyError(describe_service(host, unit, (answer.err or answer.out).strip()))
     return {"changed": True}
+
+
+def stop_service(host: Host, unit: str, active: bool, check: bool, path: str) -> Dict[str, Any]:
+    """Stop a service of ours, whose unit is deleted next; raises GpuReadyError if it does not stop."""
+    if active and not check:
+        answer = host.run(["systemctl", "stop", unit], START_LIMIT)
+        if answer.rc != 0:
+            raise GpuReadyError(
+                "the service %s does not stop: %s. See `journalctl -u %s`, then run again"
+                % (unit, answer.err.strip()[-300:], unit)
+            )
+    if not check:
+        manifest_notes.drop("services", [unit], path)
+    return {"changed": active}
 
 
 def is_enabled(host: Host, unit: str) -> bool:

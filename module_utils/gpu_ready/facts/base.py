@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Set
 
 from ..base import pending, versions
 from ..base.host import Host
+from ..check.pci import is_silent
 from ..hardware import pci
 from ..system import grub, modprobe_files
 from ..system.model import OsRelease
@@ -140,7 +141,7 @@ def gpu(host: Host, function: pci.Function) -> GpuFacts:
     """Return a GPU with its PCI id as its name."""
     name = UNNAMED % function.device
     space = pci.read_config(host, function.address)
-    silent = pci.is_silent(space)
+    silent = is_silent(space)
     return GpuFacts(function.address, function.device, function.driver, name, pci.vgpu(space), silent)
 
 

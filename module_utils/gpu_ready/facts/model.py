@@ -6,6 +6,7 @@ Absent is None. The defaults describe a host on which nothing is installed.
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import records
+from ..check import pci
 from ..check.model import GpuIdentity, Row, XidFacts
 from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
@@ -69,7 +70,7 @@ class FunctionFacts(NamedTuple):
     what: str = ""
 
 
-FOREIGN_DRIVERS = ("vfio-pci", "pci-stub", "xen-pciback")
+FOREIGN_DRIVERS = pci.FOREIGN_DRIVERS
 """Of GPUs that virtual machines have, or may get."""
 KERNEL_OUTSIDE = "kernel_outside"
 """The row of catalog/managed_hosts.yml for a system that has the driver loaded, and nothing of the running kernel."""
@@ -522,7 +523,8 @@ class MonitoringFacts(NamedTuple):
     ``python``: the interpreter of its unit, else of this call. ``exporter``: the directory that node_exporter
     reads, "" where none is known. ``dcgm``: beginning of the SHA-256 of our files for DCGM's exporter by path;
     ``dcgm_running``: engine and exporter run, asked only where we have such files. ``exporter_runs``: a node_exporter
-    runs, also in a container, or something else listens on its port.
+    runs, also in a container, or something else listens on its port. ``check``: the same of gpu-ready-check;
+    ``check_running``: its timer is active.
     """
 
     files: Dict[str, str] = {}
@@ -533,6 +535,8 @@ class MonitoringFacts(NamedTuple):
     dcgm: Dict[str, str] = {}
     dcgm_running: bool = False
     exporter_runs: bool = False
+    check: Dict[str, str] = {}
+    check_running: bool = False
 
 
 # ---- work ----------------------------------------------------------------------------------------------------------

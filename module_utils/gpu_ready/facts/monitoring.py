@@ -1,11 +1,11 @@
 """The service that writes metrics, and the directory in which node_exporter reads them."""
 
-import hashlib
 import re
 import sys
-from typing import Sequence
+from typing import Dict, Sequence
 
 from ..base.host import Host
+from ..system import check_files
 from ..system import monitoring_files as files
 from .model import MonitoringFacts
 
@@ -29,13 +29,14 @@ LISTENS = "0A"
 
 def collect(host: Host, exporters: Sequence[int] = ()) -> MonitoringFacts:
     """Collect what is known; ``exporters``: processes of node_exporter (work.find_daemons)."""
-    texts = {path: host.read(path) for path in (files.UNIT, files.AT_BOOT, files.SETTINGS)}
+    texts = {path: host.read(path) for path in (files.UNIT, files.AT_BOOT, files.SETTINGS, files.MAIN)}
     python = files.unit_python(texts[files.UNIT])
     pid = (host.read(files.PID_FILE) or "").strip()
-    contents = {name: host.read_bytes(files.PROGRAM + "/" + name) for name in host.listdir(files.PROGRAM)}
+    names = files.list_program(files.PROGRAM, host.listdir)
+    contents = {name: host.read_bytes(files.PROGRAM + "/" + name) for name in names}
     program = files.program_digest({name: data for name, data in contents.items() if data is not None})
     own = {path: host.read_bytes(path) for path in files.DCGM_FILES}
-    dcgm = {path: hashlib.sha256(data).hexdigest()[:16] for path, data in own.items() if data is not None}
+    dcgm = {path: files.short_digest(data) for path, data in own.items() if data is not None}
     return MonitoringFacts(
         files={path: text for path, text in texts.items() if text is not None},
         program=program if contents else "",
@@ -44,8 +45,27 @@ def collect(host: Host, exporters: Sequence[int] = ()) -> MonitoringFacts:
         exporter=exporter_directory(host),
         dcgm=dcgm,
         dcgm_running=bool(dcgm) and dcgm_runs(host),
+        check=installed_check(host),
+        check_running=check_runs(host),
         exporter_runs=bool(exporters) or is_listening(host, PORT),
     )
+
+
+def installed_check(host: Host) -> Dict[str, str]:
+    """Return the files of gpu-ready-check by path, with the beginning of their digests."""
+    paths = [path for path in check_files.FIXED if host.exists(path)]
+    paths += [check_files.DIRECTORY + "/" + name for name in host.listdir(check_files.DIRECTORY)]
+    names = files.list_program(check_files.PACKAGE, host.listdir)
+    paths += [check_files.PACKAGE + "/" + name for name in names]
+    found = {path: host.read_bytes(path) for path in paths if not host.isdir(path)}
+    return {path: files.short_digest(data) for path, data in sorted(found.items()) if data is not None}
+
+
+def check_runs(host: Host) -> bool:
+    """Return whether its timer is active; asked only where there is one."""
+    if not host.exists(check_files.UNITS + check_files.TIMER):
+        return False
+    return host.run(["systemctl", "is-active", "--quiet", check_files.TIMER], timeout=20.0).rc == 0
 
 
 def is_listening(host: Host, port: int) -> bool:

@@ -70,15 +70,6 @@ def read_config(host: Host, address: str) -> bytes:
     return host.read_bytes("%s/%s/config" % (SYSFS, address)) or b""
 
 
-def is_silent(space: bytes) -> bool:
-    """Return True if a function does not answer: its registers read as ones (PCI Express, Unsupported Request).
-
-    All of ids, revision and header type: the ids alone read as ones in an SR-IOV virtual function too. The kernel wakes
-    a sleeping device before it reads (pci_config_pm_runtime_get), and what it cannot read is empty.
-    """
-    return len(space) >= 64 and space[:4] == b"\xff" * 4 and space[8:15] == b"\xff" * 7
-
-
 def vgpu(space: bytes) -> Optional[str]:
     """Return the driver version of the host of a virtual GPU ("" where it is not shown), None for a physical GPU.
 

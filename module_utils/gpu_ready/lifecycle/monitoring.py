@@ -8,23 +8,30 @@ from ..base import files as written
 from ..base import managed_files, manifest_notes
 from ..base.errors import GpuReadyError
 from ..base.host import Host
+from ..check import judge, kmsg, model, node, nvlink, nvml, pci, program, reading, rules, slurm, worker, xids
 from ..driver import service
-from ..monitor import containers, kernel_log, kmsg, metrics, node, nvlink, nvml, textfile, worker
+from ..monitor import containers, kernel_log, metrics, textfile
 from ..monitor import service as monitor_service
 from ..packaging import select
 from ..system import monitoring_files as files
 from . import revert
 
-SOURCES = (containers, kernel_log, kmsg, metrics, node, nvlink, nvml, monitor_service, textfile, worker)
+CHECK = (judge, kmsg, model, node, nvlink, nvml, pci, program, reading, rules, slurm, worker, xids)
+MONITOR = (containers, kernel_log, metrics, monitor_service, textfile)
 """The program: what this module travels with is written to the host as it is."""
 LIMIT = 120.0
 
 
 def program_files() -> Dict[str, bytes]:
     """Return the source of the program by the names of its files."""
-    package, _, _ = nvml.__name__.rpartition(".")
-    names = ["__init__.py"] + [module.__name__.rpartition(".")[2] + ".py" for module in SOURCES]
-    return {name: pkgutil.get_data(package, name) or b"" for name in names}
+    found = {"__init__.py": b""}
+    for modules in (CHECK, MONITOR):
+        package, _, _ = modules[0].__name__.rpartition(".")
+        names = ["__init__.py"] + [module.__name__.rpartition(".")[2] + ".py" for module in modules]
+        found.update(
+            {package.rpartition(".")[2] + "/" + name: pkgutil.get_data(package, name) or b"" for name in names}
+        )
+    return found
 
 
 def install(host: Host, params: files.MonitoringParams, check: bool) -> Dict[str, Any]:
@@ -33,21 +40,27 @@ def install(host: Host, params: files.MonitoringParams, check: bool) -> Dict[str
     desired = [managed_files.ManagedFile(path, text.encode("utf-8"), 0o644) for path, text in sorted(texts.items())]
     program = {files.PROGRAM + "/" + name: data for name, data in program_files().items()}
     old = [path for path, data in program.items() if host.read_bytes(path) != data]
-    extra = [name for name in host.listdir(files.PROGRAM) if files.PROGRAM + "/" + name not in program]
+    extra = [path for path in host_paths(host) if path not in program]
     if not check:
         manifest_notes.note("directories", {files.DIRECTORY: {}})
         manifest_notes.make_parents(os.path.join(params.directory, files.FILE))
-        os.makedirs(files.PROGRAM, mode=0o755, exist_ok=True)
+        for package in ("/check", "/monitor"):
+            os.makedirs(files.PROGRAM + package, mode=0o755, exist_ok=True)
         for path in old:
             written.write_atomic(path, program[path], 0o644)
-        for name in extra:
-            os.unlink(files.PROGRAM + "/" + name)
+        for path in extra:
+            os.unlink(path)
     result = managed_files.converge(host, desired, [], check)
     changed = bool(result["changed"] or old or extra)
     if params.reload and not check:
         reread(host)
     started = service.run_service(host, files.NAME, service.RESTARTED if changed else service.STARTED, check)
     return {"changed": bool(changed or started["changed"]), "paths": result["paths"], "diff": result["diff"]}
+
+
+def host_paths(host: Host) -> List[str]:
+    """Return the files of the program on the host."""
+    return [files.PROGRAM + "/" + name for name in files.list_program(files.PROGRAM, host.listdir)]
 
 
 def remove(host: Host, check: bool) -> Dict[str, Any]:
@@ -60,7 +73,7 @@ def remove(host: Host, check: bool) -> Dict[str, Any]:
                 "the service %s does not stop: %s. See `journalctl -u %s`, then run again"
                 % (files.NAME, answer.err.strip()[-300:], files.NAME)
             )
-    paths: List[str] = [files.UNIT, files.AT_BOOT, files.SETTINGS, files.DIRECTORY]
+    paths: List[str] = [files.UNIT, files.AT_BOOT, files.SETTINGS, files.MAIN, files.DIRECTORY]
     result = revert.revert(host, select.choose_manager(host, False), revert.RevertRequest([], paths, []), check)
     if not check:
         manifest_notes.drop("services", [files.NAME])

@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
+from ..check import model
 from ..check.node import Node
 from .containers import CgroupPlace, Names
 from .kernel_log import Xids
@@ -53,6 +54,7 @@ FAMILIES = [
     Family("gpu_ready_containers_left_out", GAUGE, "Containers beyond the limit of this file."),
     Family("gpu_ready_verified", GAUGE, "Whether the last verification is good and holds for this boot and driver."),
     Family("gpu_ready_verified_timestamp_seconds", GAUGE, "When the node was verified."),
+    Family("gpu_ready_health_problems", GAUGE, "What gpu-ready-check finds, by level, check and action."),
     Family("gpu_ready_drift", GAUGE, "Whether a part differs from what was verified."),
     Family("gpu_ready_reboot_required", GAUGE, "Whether a reboot is required, by reason."),
     Family("gpu_ready_driver_branch_ended", GAUGE, "Whether NVIDIA no longer maintains the loaded driver's branch."),
@@ -85,6 +87,7 @@ class Sample(NamedTuple):
     places: Dict[int, CgroupPlace]
     names: Dict[CgroupPlace, Names]
     node: Node
+    health: List[model.Row] = []
 
 
 class Share(NamedTuple):
@@ -131,6 +134,7 @@ def build(sample: Sample, old_names: bool = False) -> str:
     add_containers(metrics, sample, old_names)
     add_xids(metrics, sample.xids)
     add_node(metrics, sample.node)
+    add_health(metrics, sample.health)
     return metrics.text()
 
 
@@ -312,3 +316,13 @@ def add_node(metrics: Metrics, node: Node) -> None:
         metrics.add("gpu_ready_reboot_required", required, {"reason": reason})
     if node.ended is not None:
         metrics.add("gpu_ready_driver_branch_ended", node.ended, {"branch": node.branch})
+
+
+def add_health(metrics: Metrics, rows: List[model.Row]) -> None:
+    """Count what somebody has to look at. Each level has a series without a check, so that its end is seen too."""
+    for level in (model.WARNING, model.CRITICAL):
+        found = [(one.name, one.action) for one in rows if one.level == level]
+        metrics.add("gpu_ready_health_problems", len(found), {"level": level.lower()})
+        for check, action in sorted(set(found)):
+            labels = {"level": level.lower(), "check": check, "action": action}
+            metrics.add("gpu_ready_health_problems", found.count((check, action)), labels)

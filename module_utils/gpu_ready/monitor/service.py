@@ -1,6 +1,6 @@
 """gpu-ready-monitoring: writes the metrics of this host's GPUs for the textfile collector of node_exporter.
 
-Runs from its own directory on the host, without the other packages: `python3 -m gpu_ready_node.monitor.service SETTINGS`.
+Runs from its own directory on the host, without other packages: `python3 -m gpu_ready_node.monitor.service SETTINGS`.
 SETTINGS is a file of JSON, written by gpu-ready: file (path to write), interval (seconds), old_names, branch_ends. With
 --print the metrics go to the screen, once.
 """
@@ -11,10 +11,14 @@ import sys
 import time
 from typing import Any, Dict, List
 
-from ..check import node, worker
+from ..check import node, reading, worker
+from ..check.judge import judge
+from ..check.rules import make_rules
 from . import containers, kernel_log, metrics, textfile
 
 PID_FILE = "/run/gpu-ready-monitoring/pid"
+CHECK = "/usr/local/lib/gpu-ready-check/settings.json"
+"""Of gpu-ready-check, if it is installed: which checks are off, and limits."""
 NAME = "gpu-ready-monitor"
 """Of the processes (cut to 15 characters): others, gpu-ready itself too, see that the GPUs are open for no work."""
 
@@ -41,9 +45,12 @@ class Monitor:
         self.log.read()
         xids = self.log.xids if self.log.available else None
         uuids = None if answer.get("error") else [str(gpu["uuid"]) for gpu in gpus]
-        known = node.read_node(self.ends, uuids)
+        now_read = reading.read(answer, reading.read_log())
+        expected = reading.read_expected(node.read_object(node.RECORD))
+        rows = judge(now_read, expected, make_rules(reading.read_settings(CHECK))).rows
+        known = node.read_node(self.ends, uuids, any(one.renews for one in rows))
         seconds = time.monotonic() - start
-        sample = metrics.Sample(now, seconds, answer, xids, places, names, known)
+        sample = metrics.Sample(now, seconds, answer, xids, places, names, known, rows)
         return metrics.build(sample, self.old_names)
 
     def run(self) -> None:

@@ -4,7 +4,6 @@ It is read once, by the process that imports this first, and again with the rows
 model.py has the records that planners use.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,20 @@ from .files import CATALOG, COLLECTION, read
 
 def monitor_digest() -> str:
     """Return the digest by which a plan knows whether a host has the present program of the monitoring service."""
-    paths = sorted((COLLECTION / "module_utils/gpu_ready/monitor").glob("*.py"))
-    return str(monitoring_files.program_digest({path.name: path.read_bytes() for path in paths}))
+    return str(monitoring_files.program_digest(program_sources(*monitoring_files.SUBJECTS)))
+
+
+def program_sources(*subjects: str) -> dict[str, bytes]:
+    """Return the files of packages that run on hosts by themselves, by their names below the one that has them."""
+    root = COLLECTION / "module_utils/gpu_ready"
+    paths = sorted(path for subject in subjects for path in (root / subject).glob("*.py"))
+    return {"__init__.py": b""} | {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 def dcgm_files() -> dict[str, str]:
     """Return the beginning of the digest by path of what the role writes for DCGM's exporter."""
     own = {path: COLLECTION / "roles/gpu_monitoring/files" / Path(path).name for path in monitoring_files.DCGM_FILES}
-    return {path: hashlib.sha256(source.read_bytes()).hexdigest()[:16] for path, source in own.items()}
+    return {path: monitoring_files.short_digest(source.read_bytes()) for path, source in own.items()}
 
 
 def read_rows() -> dict[str, Any]:
@@ -91,4 +96,6 @@ use(read_rows())
 DRIVER_PACKAGES: dict[str, Any] = read("driver_packages.yml")
 MANAGED_HOSTS: dict[str, dict[str, Any]] = read("managed_hosts.yml")
 MONITOR: str = monitor_digest()
+CHECK: dict[str, bytes] = program_sources("check")
+"""Files of gpu-ready-check by their names in its program."""
 DCGM: dict[str, Any] = read("monitoring.yml")["dcgm"] | {"files": dcgm_files()}

@@ -28,6 +28,9 @@ class Settings(NamedTuple):
     docker_engine_replace_conflicting: bool
     docker_engine_source: str
     docker_engine_version: str
+    gpu_health_check: list[str]
+    gpu_health_check_limits: dict[str, Any]
+    gpu_health_check_off: list[str]
     gpu_monitoring: list[str]
     gpu_monitoring_directory: str
     gpu_monitoring_interval: int
@@ -69,7 +72,7 @@ class Settings(NamedTuple):
     nvidia_driver_version: str
 
 
-POLICY = ('docker_engine_replace_conflicting', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_catalog_overlay', 'gpu_ready_disrupt', 'gpu_ready_index', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_profile', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
+POLICY = ('docker_engine_replace_conflicting', 'gpu_health_check', 'gpu_health_check_limits', 'gpu_health_check_off', 'gpu_monitoring', 'gpu_monitoring_directory', 'gpu_monitoring_interval', 'gpu_monitoring_node_exporter', 'gpu_monitoring_old_names', 'gpu_ready_activation', 'gpu_ready_branch_min_age', 'gpu_ready_catalog_overlay', 'gpu_ready_disrupt', 'gpu_ready_index', 'gpu_ready_mirror', 'gpu_ready_mirror_keys', 'gpu_ready_profile', 'gpu_ready_reboot_ok', 'gpu_ready_treat_as', 'gpu_ready_vault', 'nvidia_container_runtime_migrate', 'nvidia_driver_hold', 'nvidia_driver_persistence', 'nvidia_driver_replace_foreign')
 """Variables that say how a host gets to the desired state; they are not part of it."""
 _ROWS = json.loads(r'''{
 "cuda_toolkit_default":["","str",[],"\\d+\\.\\d+|auto","a version such as 12.9, or empty","text","12.4"],
@@ -90,6 +93,9 @@ _ROWS = json.loads(r'''{
 "docker_engine_replace_conflicting":[false,"bool",[],"","","text"],
 "docker_engine_source":["auto","str",["auto","distro","docker_ce","none"],"","","text"],
 "docker_engine_version":["","str",[],"(\\d+:)?\\d+[\\w.+~-]*","a version such as 28.5 or 28.5.1, or empty","text","28.5.1"],
+"gpu_health_check":[[],"list",["systemd","slurm","npd"],"","","text",["systemd","slurm"]],
+"gpu_health_check_limits":[{},"dict",[],"(temperature|ecc_errors|nvlinks)=\\d{1,3}","limits of temperature, ecc_errors and nvlinks, each a number","text",{"temperature":95}],
+"gpu_health_check_off":[[],"list",["pci","gpus","driver","device_nodes","nvml","identity","memory","ecc_mode","mig_mode","pcie_width","pcie_generation","nvlinks","fabric","recovery","remapped_rows","ecc_errors","temperature","clocks","persistence","xid","kernel_log","verified"],"","","text",["temperature"]],
 "gpu_monitoring":[[],"list",["textfile","dcgm"],"","","text",["textfile","dcgm"]],
 "gpu_monitoring_directory":["","str",[],"(/[A-Za-z0-9._+-]+)+","an absolute path of letters, digits and ._+-","text","/var/lib/node_exporter"],
 "gpu_monitoring_interval":[30,"int",[],"1..9999","a number of seconds from 1 to 9999","text"],

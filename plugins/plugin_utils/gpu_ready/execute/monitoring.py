@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ....module_utils.gpu_ready.system import check_files
 from ....module_utils.gpu_ready.system.monitoring_files import (
     DIRECTORY,
     NODE_EXPORTER_DIRECTORY,
@@ -15,6 +16,7 @@ from ....module_utils.gpu_ready.system.monitoring_files import (
 )
 from ..catalog import model as catalog
 from ..catalog.data import MONITOR
+from ..plan import health_check
 from ..plan.changes import FactChange, add, drop, set_to
 from .effects import Before, Declared, revert_effects, standard_effects
 from .model import INSTALL, Execution, Parameters
@@ -96,9 +98,43 @@ def remove_node_exporter(step: Parameters, part: Execution) -> None:
     part.run("gpu_revert", {"packages": step["packages"]}, INSTALL)
 
 
+def check(step: Parameters, part: Execution) -> None:
+    """Install the health check and its wirings."""
+    given = check_files.CheckParams(*(step[name] for name in check_files.CheckParams._fields))
+    if step["timer"]:
+        part.run("gpu_service", {"name": check_files.TIMER, "state": "stopped"})
+    texts = health_check.contents(given)
+    files = [{"path": path, "content": text, "mode": check_files.mode(path)} for path, text in sorted(texts.items())]
+    part.run("gpu_files", {"files": files})
+    if step["leftovers"]:
+        part.run("gpu_revert", {"paths": step["leftovers"]}, INSTALL)
+    if check_files.SYSTEMD in given.wirings:
+        part.run("gpu_service", {"name": check_files.TIMER})
+
+
+def check_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
+    """Yield its files, and that its timer runs."""
+    given = check_files.CheckParams(*(step[name] for name in check_files.CheckParams._fields))
+    yield set_to("monitoring.check", health_check.digests(given))
+    yield set_to("monitoring.check_running", check_files.SYSTEMD in given.wirings)
+    yield add("runtime.manifest.files", health_check.contents(given))
+    yield drop("runtime.manifest.files", step["leftovers"])
+
+
+def remove_check(step: Parameters, part: Execution) -> None:
+    """Remove the health check and its wirings."""
+    if step["timer"]:
+        part.run("gpu_service", {"name": check_files.TIMER, "state": "stopped"})
+    part.run("gpu_revert", {"paths": step["paths"]}, INSTALL)
+
+
 STEPS: dict[str, Declared] = {
     "gpu_monitoring.node_exporter": Declared(node_exporter, standard_effects, EXPORTER),
     "gpu_monitoring.textfile": Declared(textfile, textfile_effects),
+    "gpu_monitoring.check": Declared(check, check_effects),
+    "gpu_monitoring.remove_check": Declared(
+        remove_check, revert_effects, {"monitoring.check": {}, "monitoring.check_running": False}
+    ),
     "gpu_monitoring.repository": Declared(add_repositories, repository_effects),
     "gpu_monitoring.dcgm": Declared(dcgm, dcgm_effects),
     "gpu_monitoring.remove_dcgm": Declared(

@@ -19,6 +19,7 @@ from ..report.layout import size_text
 from . import (
     dcgm,
     health,
+    health_check,
     hidden_packages,
     in_use,
     monitoring,
@@ -135,6 +136,7 @@ def plan(
         watching = [
             node_exporter.plan_node_exporter(facts, settings, planned),
             monitoring.plan_monitoring(facts, settings),
+            health_check.plan_check(facts, settings),
             node_exporter.decide_removal(facts, settings),
             dcgm.plan_dcgm(facts, settings, choices),
         ]

@@ -4,30 +4,14 @@ A host that has gpu-ready-check answers with what that found. Elsewhere the same
 kernel's log say (check/judge.py); only NVML is not asked.
 """
 
-from ....module_utils.gpu_ready.check import judge
-from ....module_utils.gpu_ready.check.model import (
-    CRITICAL,
-    DRAIN,
-    INFO,
-    WARNING,
-    Expected,
-    Readings,
-    Row,
-    Rules,
-    XidRule,
-)
+from ....module_utils.gpu_ready.check import judge, rules
+from ....module_utils.gpu_ready.check.model import Expected, Readings, Row
 from ....module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts
 from ....module_utils.gpu_ready.upgrade.model import GOING_BACK, STUCK, SWITCHING
-from ..catalog import messages as data
-from ..diagnostics import message_table, xid
 from .model import Refusal
 
 LOST = "gpu_lost"
 """Code of the refusal of a host with a GPU that does not return without a reboot."""
-REPORTED = (48, 63, 64, 74, 79, 92, 94, 95, 154)
-"""Xids after which a GPU is verified again, beside those that fail a verification (critical ones of the catalog)."""
-NOT_BACK = ("lost", "lost_link")
-"""Classes of the catalog whose Xids only a reboot ends."""
 
 
 def findings(facts: Facts) -> list[Row]:
@@ -35,7 +19,7 @@ def findings(facts: Facts) -> list[Row]:
     if facts.health is not None and facts.health.check is not None:
         rows = facts.health.check
     else:
-        rows = judge.judge(readings(facts), expected(facts.verified), rules()).rows
+        rows = judge.judge(readings(facts), expected(facts.verified), rules.make_rules()).rows
     return sorted((one for one in rows if one.renews), key=lambda one: not one.lost)
 
 
@@ -59,28 +43,6 @@ def readings(facts: Facts) -> Readings:
 def expected(record: VerifiedFacts | None) -> Expected | None:
     """Return of the record what health is compared with."""
     return None if record is None else Expected(*(getattr(record, field) for field in Expected._fields))
-
-
-def rules(off: list[str] | None = None, limits: dict[str, int] | None = None) -> Rules:
-    """Return what Xids mean by the catalog; program faults are information only."""
-    xids = {str(number): xid_rule(number) for number in data.XIDS}
-    recovery = {
-        str(number): XidRule(CRITICAL, action or DRAIN, name, remedy)
-        for number, (name, _, remedy, action) in data.RECOVERY_ACTIONS.items()
-        if number
-    }
-    switch = xid.FATAL_SWITCH
-    return Rules(
-        xids, recovery, Rules().switch._replace(name=switch.name, remedy=switch.remedy), off or [], limits or {}
-    )
-
-
-def xid_rule(number: int) -> XidRule:
-    means = xid.meaning(number)
-    kind = data.XIDS[number][0]
-    action = data.XID_CLASSES[kind].get("action", "")
-    level = CRITICAL if means.severity == message_table.CRITICAL else WARNING if number in REPORTED else INFO
-    return XidRule(level, action if level != INFO else "", means.name, means.remedy, kind in NOT_BACK)
 
 
 def refusals(facts: Facts) -> list[Refusal]:

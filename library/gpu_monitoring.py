@@ -10,9 +10,9 @@ description:
   - A service that does not run is a failure with the cause from its journal.
 options:
   state:
-    description: Whether the service exists.
+    description: Whether the service exists. V(check) only writes the program of gpu-ready-check, beside the service.
     type: str
-    choices: [present, absent]
+    choices: [present, absent, check]
     default: present
   python:
     description: Python interpreter of the host, version 3.6 or newer.
@@ -73,7 +73,7 @@ from ..module_utils.gpu_ready.system.monitoring_files import MonitoringParams
 
 ANSWER = MonitoringAnswer
 ARGUMENT_SPEC = {
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "state": {"type": "str", "choices": ["present", "absent", "check"], "default": "present"},
     "python": {"type": "str", "default": "/usr/bin/python3"},
     "directory": {"type": "path", "default": "/var/lib/prometheus/node-exporter"},
     "interval": {"type": "int", "default": 30},
@@ -86,6 +86,8 @@ ARGUMENT_SPEC = {
 def run(host, params, check):
     if params["state"] == "absent":
         return MonitoringAnswer(**monitoring.remove(host, check))
+    if params["state"] == "check":
+        return MonitoringAnswer(**monitoring.install_check(host, check))
     given = MonitoringParams(*(params[name] for name in MonitoringParams._fields))
     return MonitoringAnswer(**monitoring.install(host, given, check))
 

@@ -217,6 +217,17 @@ MORE: dict[str, list[dict[str, Any]]] = {
     ],
     "gpu_monitoring.repository": [{"repositories": ["r"]}],
     "gpu_monitoring.dcgm": [{"packages": ["p"], "hold": ["h"]}],
+    "gpu_monitoring.check": [
+        {
+            "python": "p",
+            "wirings": ["systemd", "slurm"],
+            "off": ["clocks"],
+            "limits": {"nvlinks": 1},
+            "leftovers": ["/x"],
+            "timer": True,
+        }
+    ],
+    "gpu_monitoring.remove_check": [{"paths": ["/x"], "timer": True}],
     "gpu_monitoring.remove_dcgm": [{"packages": ["p"], "paths": ["/x"]}],
     "gpu_monitoring.remove": [{}],
     "gpu_monitoring.remove_node_exporter": [{"packages": ["p"]}],

@@ -165,7 +165,10 @@ HOSTILE = (
 
 
 def sample(name: str = "train", **more: Any) -> metrics.Sample:
-    gpu: dict[str, Any] = {key: None for key in (*{**nvml.NUMBERS, **nvml.MORE_NUMBERS}, "remapped", "mig", "recovery_action", "clock_reasons")}
+    gpu: dict[str, Any] = {
+        key: None
+        for key in (*{**nvml.NUMBERS, **nvml.MORE_NUMBERS}, "remapped", "mig", "recovery_action", "clock_reasons")
+    }
     gpu |= {"index": 0, "error": 0, "uuid": UUID, "name": "Tesla T4", "pci": "0000:3b:00.0"}
     gpu |= {"memory_total": 16 << 30, "memory_used": 1 << 30, "gpu_percent": 50, "memory_percent": 7}
     gpu |= {"ecc_corrected": 0, "ecc_uncorrected": 0, "processes": [[7, 1 << 20]], "utilization": [[7, 25]]}

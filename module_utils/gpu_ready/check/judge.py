@@ -21,13 +21,13 @@ from .model import (
     WARNING,
     CheckInfo,
     Expected,
+    Finding,
     GpuIdentity,
     GpuReading,
+    HealthVerdict,
     NvmlReading,
     Readings,
-    Row,
     Rules,
-    Verdict,
     XidFacts,
     XidRule,
 )
@@ -70,7 +70,7 @@ CHECKS: Dict[str, CheckInfo] = {
 """By name; `gpu_health_check_off` and `gpu_health_check_limits` name these."""
 
 
-def judge(now: Readings, expected: Optional[Expected], rules: Rules) -> Verdict:
+def judge(now: Readings, expected: Optional[Expected], rules: Rules) -> HealthVerdict:
     """Return what is wrong, the worst first; each check is switched off by its name."""
     rows = silent_gpus(now, expected) + missing_gpus(now, expected) + forgotten_gpus(now, expected)
     rows += missing_nodes(now, expected)
@@ -84,7 +84,7 @@ def judge(now: Readings, expected: Optional[Expected], rules: Rules) -> Verdict:
     rows.sort(key=lambda one: (-LEVELS.index(one.level), not one.lost))
     level = max([PASS] + [one.level for one in rows], key=LEVELS.index)
     action = max([""] + [one.action for one in rows if one.level == level], key=ACTIONS.index)
-    return Verdict(level, action if level == CRITICAL else "", rows)
+    return HealthVerdict(level, action if level == CRITICAL else "", rows)
 
 
 def is_valid(now: Readings, expected: Optional[Expected]) -> bool:
@@ -112,19 +112,19 @@ def name(now: Readings, expected: Optional[Expected], address: str) -> str:
     return "GPU %d (%s)" % (known.index(address), address) if address in known else "the GPU at %s" % address
 
 
-def lost_gpu(address: str, message: str) -> Row:
-    return Row("pci", CRITICAL, message, REBOOT, RESTART_OS, address, lost=True, renews=True)
+def lost_gpu(address: str, message: str) -> Finding:
+    return Finding("pci", CRITICAL, message, REBOOT, RESTART_OS, address, lost=True, renews=True)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-def silent_gpus(now: Readings, expected: Optional[Expected]) -> List[Row]:
+def silent_gpus(now: Readings, expected: Optional[Expected]) -> List[Finding]:
     what = '%s does not answer: its PCI configuration reads as ones ("GPU is lost", "fallen off the bus")'
     return [lost_gpu(one, what % name(now, expected, one)) for one in now.silent if one in now.served]
 
 
-def missing_gpus(now: Readings, expected: Optional[Expected]) -> List[Row]:
+def missing_gpus(now: Readings, expected: Optional[Expected]) -> List[Finding]:
     """Return those that left the PCI bus since they were verified in this boot.
 
     Nobody takes a card out of a running host.
@@ -136,18 +136,18 @@ def missing_gpus(now: Readings, expected: Optional[Expected]) -> List[Row]:
     return [lost_gpu(address, what % name(now, expected, address)) for address in left]
 
 
-def forgotten_gpus(now: Readings, expected: Optional[Expected]) -> List[Row]:
+def forgotten_gpus(now: Readings, expected: Optional[Expected]) -> List[Finding]:
     """Return those that the driver had when they were verified, and does not have now."""
     if now.driven is None or expected is None or not is_valid(now, expected) or now.loaded != expected.driver:
         return []
     gone = [one for one in now.served if one in expected.addresses and one not in now.driven and one not in now.silent]
     what = "%s is no longer among the GPUs of the driver (/proc/driver/nvidia/gpus)"
     return [
-        Row("gpus", CRITICAL, what % name(now, expected, one), VERIFY, RESTART_OS, one, renews=True) for one in gone
+        Finding("gpus", CRITICAL, what % name(now, expected, one), VERIFY, RESTART_OS, one, renews=True) for one in gone
     ]
 
 
-def missing_nodes(now: Readings, expected: Optional[Expected]) -> List[Row]:
+def missing_nodes(now: Readings, expected: Optional[Expected]) -> List[Finding]:
     """Return device nodes that a verification of this boot opened, on a host where no program creates them again."""
     if now.nodes is None or expected is None or not is_valid(now, expected):
         return []
@@ -157,48 +157,48 @@ def missing_nodes(now: Readings, expected: Optional[Expected]) -> List[Row]:
         return []
     found = ", ".join("/dev/" + node for node in now.nodes) or "none"
     message = "device nodes of the driver are missing: %d GPUs and nvidiactl need one each, found %s" % (least, found)
-    return [Row("device_nodes", CRITICAL, message, VERIFY, DRAIN, renews=True)]
+    return [Finding("device_nodes", CRITICAL, message, VERIFY, DRAIN, renews=True)]
 
 
-def driver_rows(now: Readings, expected: Optional[Expected]) -> List[Row]:
+def driver_rows(now: Readings, expected: Optional[Expected]) -> List[Finding]:
     """The plan has steps for these, so they do not make the record invalid by themselves."""
     if now.loaded is None:
         if expected is None or not expected.ok or not expected.driver:
             return []
         message = "the NVIDIA driver is not loaded; %s was verified" % expected.driver
-        return [Row("driver", CRITICAL, message, REBOOT, RESTART_OS)]
+        return [Finding("driver", CRITICAL, message, REBOOT, RESTART_OS)]
     if now.libraries and now.loaded not in now.libraries:
         message = "driver %s is loaded, its libraries on disk are of %s" % (now.loaded, ", ".join(now.libraries))
-        return [Row("driver", CRITICAL, message, "reboot the host, or run site.yml", RESTART_OS)]
+        return [Finding("driver", CRITICAL, message, "reboot the host, or run site.yml", RESTART_OS)]
     if expected is not None and expected.ok and expected.driver != now.loaded:
         message = "driver %s is loaded, %s was verified" % (now.loaded, expected.driver or "none")
-        return [Row("driver", WARNING, message, VERIFY)]
+        return [Finding("driver", WARNING, message, VERIFY)]
     return []
 
 
-def record_rows(now: Readings, expected: Optional[Expected]) -> List[Row]:
+def record_rows(now: Readings, expected: Optional[Expected]) -> List[Finding]:
     rows = []
     if now.xids is None:
         message = "the kernel's log cannot be read, so Xids are not known"
-        rows.append(Row("kernel_log", UNKNOWN, message, "run the check as root on the host itself"))
+        rows.append(Finding("kernel_log", UNKNOWN, message, "run the check as root on the host itself"))
     if expected is None:
-        rows.append(Row("verified", UNKNOWN, "this host was never verified", "run site.yml"))
+        rows.append(Finding("verified", UNKNOWN, "this host was never verified", "run site.yml"))
     elif not expected.ok:
         why = "; ".join(expected.reasons) or "no reason recorded"
-        rows.append(Row("verified", WARNING, "the last verification failed: %s" % why, VERIFY))
+        rows.append(Finding("verified", WARNING, "the last verification failed: %s" % why, VERIFY))
     elif not is_of_boot(now, expected):
-        rows.append(Row("verified", INFO, "the host was rebooted since its last verification", VERIFY))
+        rows.append(Finding("verified", INFO, "the host was rebooted since its last verification", VERIFY))
     for address in now.served if expected is not None and is_valid(now, expected) else []:
         if expected is not None and address not in expected.addresses:
             message = "%s was not here when the host was verified" % name(now, expected, address)
-            rows.append(Row("verified", WARNING, message, VERIFY, "", address, renews=True))
+            rows.append(Finding("verified", WARNING, message, VERIFY, "", address, renews=True))
     return rows
 
 
 # ---- the kernel's log ------------------------------------------------------------------------------------------------
 
 
-def reported_xids(now: Readings, expected: Optional[Expected], rules: Rules, known: Sequence[str]) -> List[Row]:
+def reported_xids(now: Readings, expected: Optional[Expected], rules: Rules, known: Sequence[str]) -> List[Finding]:
     """Return Xids that are newer than the last successful verification of this boot, also where a later one has failed.
 
     That a GPU in ``known`` is lost is not reported again.
@@ -211,7 +211,7 @@ def reported_xids(now: Readings, expected: Optional[Expected], rules: Rules, kno
     return [one for one in rows if not (one.lost and one.address in known)]
 
 
-def xid_row(now: Readings, one: XidFacts, expected: Optional[Expected], rules: Rules) -> Row:
+def xid_row(now: Readings, one: XidFacts, expected: Optional[Expected], rules: Rules) -> Finding:
     if one.switch:
         rule, what = rules.switch, "SXid %d of %s: %s" % (one.number, one.address, rules.switch.name)
     else:
@@ -223,24 +223,24 @@ def xid_row(now: Readings, one: XidFacts, expected: Optional[Expected], rules: R
     renews = rule.level in (WARNING, CRITICAL)
     remedy = REBOOT if rule.lost else "%s; %s" % (rule.remedy, VERIFY) if rule.level == WARNING else rule.remedy
     evidence = "%.6f s after the boot" % one.time
-    return Row("xid", rule.level, what, remedy, rule.action, one.address, evidence, rule.lost, renews)
+    return Finding("xid", rule.level, what, remedy, rule.action, one.address, evidence, rule.lost, renews)
 
 
 # ---- NVML ------------------------------------------------------------------------------------------------------------
 
 
-def critical(check: str, message: str, remedy: str, action: str, address: str = "") -> Row:
-    return Row(check, CRITICAL, message, remedy, action, address, renews=True)
+def critical(check: str, message: str, remedy: str, action: str, address: str = "") -> Finding:
+    return Finding(check, CRITICAL, message, remedy, action, address, renews=True)
 
 
-def nvml_rows(now: Readings, nvml: NvmlReading, expected: Optional[Expected], lost: Sequence[str]) -> List[Row]:
+def nvml_rows(now: Readings, nvml: NvmlReading, expected: Optional[Expected], lost: Sequence[str]) -> List[Finding]:
     """Return what is wrong with the answer as a whole, and with GPUs that are not in it."""
     if nvml.error:
         if now.loaded is None:
             return []  # `driver` has it
         remedy = "reboot the host: a program that waits in the driver may not end before" if nvml.silent else REBOOT
         if nvml.silent and not nvml.stuck and not is_valid(now, expected):
-            return [Row("nvml", UNKNOWN, "NVML gives no answer: %s" % nvml.error, remedy)]
+            return [Finding("nvml", UNKNOWN, "NVML gives no answer: %s" % nvml.error, remedy)]
         return [critical("nvml", "NVML gives no answer: %s" % nvml.error, remedy, RESTART_OS)]
     rows = []
     known = order(now, expected)
@@ -262,7 +262,7 @@ def nvml_rows(now: Readings, nvml: NvmlReading, expected: Optional[Expected], lo
     return rows
 
 
-def condition_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], rules: Rules) -> List[Row]:
+def condition_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], rules: Rules) -> List[Finding]:
     """Return what is wrong with a GPU whatever was verified."""
     address = gpu.identity.address
     who = name(now, expected, address)
@@ -282,18 +282,18 @@ def condition_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected],
         rows.append(critical("ecc_errors", what, RESET + "; replace it if they return", RESET_GPU, address))
     if (gpu.temperature or 0) >= limit(rules, "temperature"):
         what = "%s has %d degrees Celsius" % (who, gpu.temperature or 0)
-        rows.append(Row("temperature", WARNING, what, "check fans and air flow", "", address))
+        rows.append(Finding("temperature", WARNING, what, "check fans and air flow", "", address))
     slowed = [text for bit, text in sorted(SLOWED.items()) if (gpu.clock_reasons or 0) & bit]
     if slowed:
         what = "%s slows its clocks: %s" % (who, ", ".join(slowed))
-        rows.append(Row("clocks", WARNING, what, "check cooling, power supply and power cables", "", address))
+        rows.append(Finding("clocks", WARNING, what, "check cooling, power supply and power cables", "", address))
     if expected is not None and expected.ok and expected.persistent and gpu.persistence == 0:
         what = "persistence mode of %s is off, it was on when the host was verified" % who
-        rows.append(Row("persistence", WARNING, what, "run site.yml, which turns it on", "", address))
+        rows.append(Finding("persistence", WARNING, what, "run site.yml, which turns it on", "", address))
     return rows + fabric_rows(gpu, who, expected)
 
 
-def fabric_rows(gpu: GpuReading, who: str, expected: Optional[Expected]) -> List[Row]:
+def fabric_rows(gpu: GpuReading, who: str, expected: Optional[Expected]) -> List[Finding]:
     address = gpu.identity.address
     known = identity_of(gpu, expected)
     if gpu.fabric_state != REGISTERED:
@@ -307,7 +307,7 @@ def fabric_rows(gpu: GpuReading, who: str, expected: Optional[Expected]) -> List
         what = "the NVLink fabric of %s has a problem: %s" % (who, problem.replace("_", " "))
         remedy = "read /var/log/fabricmanager.log; " + RESET
         if problem in PASSING:
-            rows.append(Row("fabric", WARNING, what, remedy, "", address))
+            rows.append(Finding("fabric", WARNING, what, remedy, "", address))
         else:
             rows.append(critical("fabric", what, remedy, RESET_GPU, address))
     return rows
@@ -319,7 +319,7 @@ def identity_of(gpu: GpuReading, expected: Optional[Expected]) -> Optional[GpuId
     return found[0] if found and expected is not None and expected.ok else None
 
 
-def identity_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], rules: Rules) -> List[Row]:
+def identity_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], rules: Rules) -> List[Finding]:
     """Return how a GPU differs from the one that was verified in its place; a value that is not known differs not."""
     then, one = identity_of(gpu, expected), gpu.identity
     if then is None:
@@ -330,7 +330,7 @@ def identity_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], 
         old, new = getattr(then, field), getattr(one, field)
         if old and new and old != new:
             message = "%s has another %s than was verified: %s, not %s" % (who, what, new, old)
-            rows.append(Row("identity", WARNING, message, VERIFY, "", address, renews=True))
+            rows.append(Finding("identity", WARNING, message, VERIFY, "", address, renews=True))
     if rows and then.uuid != one.uuid:
         return rows  # it is another card, whose values may differ
     if is_less(one.memory, then.memory) and one.ecc == then.ecc:
@@ -342,7 +342,7 @@ def identity_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], 
             message = "%s mode of %s is %s, it was %s when the host was verified" % (
                 what, who, "on" if new else "off", "on" if old else "off")  # fmt: skip
             level = WARNING if field == "ecc" else INFO  # schedulers change MIG while the host serves
-            rows.append(Row(field + "_mode", level, message, VERIFY, "", address, renews=level == WARNING))
+            rows.append(Finding(field + "_mode", level, message, VERIFY, "", address, renews=level == WARNING))
     if is_less(one.pcie_width, then.pcie_width):
         message = "the PCI Express link of %s has %s lanes, %s were verified" % (who, one.pcie_width, then.pcie_width)
         remedy = "drain and reboot the host; if it returns, seat the GPU again and check its riser or cable"
@@ -350,7 +350,7 @@ def identity_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected], 
     if is_less(one.pcie_generation, then.pcie_generation):
         message = "the PCI Express link of %s can do generation %s, %s was verified" % (
             who, one.pcie_generation, then.pcie_generation)  # fmt: skip
-        rows.append(Row("pcie_generation", WARNING, message, "check slot, riser and BIOS settings", "", address))
+        rows.append(Finding("pcie_generation", WARNING, message, "check slot, riser and BIOS settings", "", address))
     if then.nvlinks - one.nvlinks > limit(rules, "nvlinks"):
         message = "%s has %d active NVLinks, %d were verified" % (who, one.nvlinks, then.nvlinks)
         rows.append(

@@ -140,7 +140,7 @@ class Rules(NamedTuple):
     limits: Dict[str, int] = {}
 
 
-class Row(NamedTuple):
+class Finding(NamedTuple):
     """What a check found. ``address``: of a GPU, "" for the host. ``lost``: the GPU needs a reboot to return.
 
     ``renews``: the finding makes the record of the last verification invalid.
@@ -157,12 +157,12 @@ class Row(NamedTuple):
     renews: bool = False
 
 
-class Verdict(NamedTuple):
+class HealthVerdict(NamedTuple):
     """``rows``: everything that is not as it should be, the worst first."""
 
     level: str
     action: str
-    rows: List[Row]
+    rows: List[Finding]
 
     @property
     def status(self) -> int:

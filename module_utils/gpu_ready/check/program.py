@@ -15,7 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import node, reading, slurm, worker, xids
 from .judge import CHECKS, judge
-from .model import CRITICAL, INFO, PASS, UNKNOWN, Expected, Readings, Row, Verdict
+from .model import CRITICAL, INFO, PASS, UNKNOWN, Expected, Finding, HealthVerdict, Readings
 from .rules import make_rules
 
 STATE = "/var/lib/gpu-ready/health.json"
@@ -93,7 +93,7 @@ def start_time(pid: int) -> str:
     return fields[19] if len(fields) > 19 and fields[0] not in ("Z", "X") else ""
 
 
-def check(options: Options) -> Tuple[Readings, Optional[Expected], Verdict, Dict[str, Any]]:
+def check(options: Options) -> Tuple[Readings, Optional[Expected], HealthVerdict, Dict[str, Any]]:
     """Read the host and judge it."""
     settings = reading.read_settings(options.settings)
     record = node.read_object(options.root + node.RECORD)
@@ -109,7 +109,7 @@ def check(options: Options) -> Tuple[Readings, Optional[Expected], Verdict, Dict
     return now, expected, verdict, answer
 
 
-def may_renew(now: Readings, expected: Optional[Expected], verdict: Verdict) -> bool:
+def may_renew(now: Readings, expected: Optional[Expected], verdict: HealthVerdict) -> bool:
     """Return True where the last verification succeeded in another boot and everything that it had is here now."""
     if expected is None or not expected.ok or not expected.hardware or now.boot_id is None or now.xids is None:
         return False
@@ -124,7 +124,7 @@ def renewed(record: Dict[str, Any], now: Readings, logged: float) -> Dict[str, A
     return dict(record, boot_id=now.boot_id, logged=logged, time=when, checks=checks)
 
 
-def to_json(now: Readings, verdict: Verdict, answer: Dict[str, Any]) -> Dict[str, Any]:
+def to_json(now: Readings, verdict: HealthVerdict, answer: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "schema": SCHEMA,
         "level": verdict.level,
@@ -163,7 +163,7 @@ def main(arguments: List[str], settings: str) -> int:
     except Exception as error:  # a defect of the check says nothing of the GPUs
         message = "the check itself failed (%s: %s). Report it to the maintainers of gpu-ready" % (
             type(error).__name__, error)  # fmt: skip
-        verdict = Verdict(UNKNOWN, "", [Row("check", UNKNOWN, message)])
+        verdict = HealthVerdict(UNKNOWN, "", [Finding("check", UNKNOWN, message)])
         now, expected = Readings(), None
         result = to_json(now, verdict, {})
     if options.write:

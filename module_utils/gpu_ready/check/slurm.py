@@ -17,7 +17,7 @@ from typing import FrozenSet, List, NamedTuple, Optional
 
 from . import node as files
 from .judge import is_valid
-from .model import CRITICAL, UNKNOWN, Expected, Readings, Verdict
+from .model import CRITICAL, UNKNOWN, Expected, HealthVerdict, Readings
 
 REASON = "gpu-ready-check: "
 """How our reasons begin; a node with another reason is left as it is."""
@@ -58,7 +58,7 @@ def parse_node(text: str) -> Optional[SlurmNode]:
     return SlurmNode(name.group(1), states - {""}, reason.group(1).strip() if reason else "", answers)
 
 
-def decide(slurm: SlurmNode, verdict: Verdict, verified: bool, marked: bool) -> Optional[List[str]]:
+def decide(slurm: SlurmNode, verdict: HealthVerdict, verified: bool, marked: bool) -> Optional[List[str]]:
     """Return what is set with `scontrol update`, None for nothing. ``marked``: our prolog failed here.
 
     ``verified``: the last verification is of this boot and holds; nothing returns to service without it.
@@ -74,14 +74,14 @@ def decide(slurm: SlurmNode, verdict: Verdict, verified: bool, marked: bool) -> 
     return None
 
 
-def reason(verdict: Verdict) -> str:
+def reason(verdict: HealthVerdict) -> str:
     """Return the reason of a drain: the worst finding and the action."""
     found = verdict.rows[0].message if verdict.rows else verdict.level
     text = "%s%s; %s" % (REASON, found, verdict.action) if verdict.action else REASON + found
     return re.sub(r"[^\x20-\x7e]|[\"'\\]", "?", text)[:LONGEST]
 
 
-def prolog(verdict: Verdict, mark: str = MARK) -> int:
+def prolog(verdict: HealthVerdict, mark: str = MARK) -> int:
     """Return the exit status of a prolog: 1 takes the node out of service, and the job is queued again."""
     if verdict.level != CRITICAL:
         return 0
@@ -93,7 +93,7 @@ def prolog(verdict: Verdict, mark: str = MARK) -> int:
     return 1
 
 
-def health_program(now: Readings, expected: Optional[Expected], verdict: Verdict, mark: str = MARK) -> int:
+def health_program(now: Readings, expected: Optional[Expected], verdict: HealthVerdict, mark: str = MARK) -> int:
     """Drain or resume the node of this host."""
     name = os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
     if not NODE_NAME.match(name) or name.upper() == "ALL":

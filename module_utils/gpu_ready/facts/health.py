@@ -12,7 +12,7 @@ from ..base import records
 from ..base.host import Host
 from ..base.json_file import parse_json
 from ..check import xids
-from ..check.model import Row
+from ..check.model import Finding
 from ..system import check_files, kernel_messages
 from .model import BaseFacts, DriverFacts, HealthFacts
 
@@ -35,7 +35,7 @@ def collect(host: Host, system: BaseFacts, driver: DriverFacts) -> Optional[Heal
     )
 
 
-def ask_check(host: Host) -> Optional[List[Row]]:
+def ask_check(host: Host) -> Optional[List[Finding]]:
     """Return what the installed check finds, which writes nothing; None without it, or where it gives no answer."""
     programs = [path for path in check_files.PROGRAMS if host.exists(path + "/__main__.py")]
     if not programs:
@@ -44,6 +44,6 @@ def ask_check(host: Host) -> Optional[List[Row]]:
     answer = host.run([python, "-E", "-s", "-B", programs[0], "--no-write", "--json"], timeout=CHECK_LIMIT)
     try:
         value = parse_json(answer.out)
-        return [records.from_json(Row, one) for one in value["rows"]]
+        return [records.from_json(Finding, one) for one in value["rows"]]
     except (ValueError, KeyError, TypeError, records.RecordError):
         return None

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from ..base import records
 from ..check import pci
-from ..check.model import GpuIdentity, Row, XidFacts
+from ..check.model import Finding, GpuIdentity, XidFacts
 from ..containers.containerd.config import ConfigFile
 from ..containers.docker import DockerdFlag, EngineInfo
 from ..driver.persistence_state import Persistence
@@ -585,7 +585,7 @@ class HealthFacts(NamedTuple):
     driven: List[str] = []
     nodes: Optional[List[str]] = None
     xids: Optional[List[XidFacts]] = None
-    check: Optional[List[Row]] = None
+    check: Optional[List[Finding]] = None
 
 
 # ---- our own records -----------------------------------------------------------------------------------------------

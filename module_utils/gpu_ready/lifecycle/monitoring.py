@@ -2,7 +2,7 @@
 
 import os
 import pkgutil
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from ..base import files as written
 from ..base import managed_files, manifest_notes
@@ -13,6 +13,7 @@ from ..driver import service
 from ..monitor import containers, kernel_log, metrics, textfile
 from ..monitor import service as monitor_service
 from ..packaging import select
+from ..system import check_files
 from ..system import monitoring_files as files
 from . import revert
 
@@ -22,45 +23,54 @@ MONITOR = (containers, kernel_log, metrics, monitor_service, textfile)
 LIMIT = 120.0
 
 
-def program_files() -> Dict[str, bytes]:
-    """Return the source of the program by the names of its files."""
+def program_files(subjects: Sequence[str]) -> Dict[str, bytes]:
+    """Return the source of a program by the names of its files; ``subjects``: its packages."""
     found = {"__init__.py": b""}
     for modules in (CHECK, MONITOR):
         package, _, _ = modules[0].__name__.rpartition(".")
+        subject = package.rpartition(".")[2]
         names = ["__init__.py"] + [module.__name__.rpartition(".")[2] + ".py" for module in modules]
-        found.update(
-            {package.rpartition(".")[2] + "/" + name: pkgutil.get_data(package, name) or b"" for name in names}
-        )
+        if subject in subjects:
+            found.update({subject + "/" + name: pkgutil.get_data(package, name) or b"" for name in names})
     return found
+
+
+def write_program(host: Host, directory: str, package: str, subjects: Sequence[str], check: bool) -> bool:
+    """Write what differs of a program into the package below its directory; returns whether anything does."""
+    program = {package + "/" + name: data for name, data in program_files(subjects).items()}
+    old = [path for path, data in program.items() if host.read_bytes(path) != data]
+    present = [package + "/" + name for name in files.list_program(package, host.listdir)]
+    extra = [path for path in present if path not in program]
+    if not check:
+        manifest_notes.note("directories", {directory: {}})
+        for subject in subjects:
+            os.makedirs(package + "/" + subject, mode=0o755, exist_ok=True)
+        for path in old:
+            written.write_atomic(path, program[path], 0o644)
+        for path in extra:
+            os.unlink(path)
+    return bool(old or extra)
+
+
+def install_check(host: Host, check: bool) -> Dict[str, Any]:
+    """Write the program of gpu-ready-check; gpu_files writes what belongs to a host."""
+    changed = write_program(host, check_files.DIRECTORY, check_files.PACKAGE, files.SUBJECTS[:1], check)
+    return {"changed": changed, "paths": [], "diff": []}
 
 
 def install(host: Host, params: files.MonitoringParams, check: bool) -> Dict[str, Any]:
     """Write what differs, then start or restart the service; one that does not run is an error with its cause."""
     texts = files.format_files(params)
     desired = [managed_files.ManagedFile(path, text.encode("utf-8"), 0o644) for path, text in sorted(texts.items())]
-    program = {files.PROGRAM + "/" + name: data for name, data in program_files().items()}
-    old = [path for path, data in program.items() if host.read_bytes(path) != data]
-    extra = [path for path in host_paths(host) if path not in program]
+    program = write_program(host, files.DIRECTORY, files.PROGRAM, files.SUBJECTS, check)
     if not check:
-        manifest_notes.note("directories", {files.DIRECTORY: {}})
         manifest_notes.make_parents(os.path.join(params.directory, files.FILE))
-        for package in ("/check", "/monitor"):
-            os.makedirs(files.PROGRAM + package, mode=0o755, exist_ok=True)
-        for path in old:
-            written.write_atomic(path, program[path], 0o644)
-        for path in extra:
-            os.unlink(path)
     result = managed_files.converge(host, desired, [], check)
-    changed = bool(result["changed"] or old or extra)
+    changed = bool(result["changed"] or program)
     if params.reload and not check:
         reread(host)
     started = service.run_service(host, files.NAME, service.RESTARTED if changed else service.STARTED, check)
     return {"changed": bool(changed or started["changed"]), "paths": result["paths"], "diff": result["diff"]}
-
-
-def host_paths(host: Host) -> List[str]:
-    """Return the files of the program on the host."""
-    return [files.PROGRAM + "/" + name for name in files.list_program(files.PROGRAM, host.listdir)]
 
 
 def remove(host: Host, check: bool) -> Dict[str, Any]:

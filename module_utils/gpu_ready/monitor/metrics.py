@@ -87,7 +87,7 @@ class Sample(NamedTuple):
     places: Dict[int, CgroupPlace]
     names: Dict[CgroupPlace, Names]
     node: Node
-    health: List[model.Row] = []
+    health: List[model.Finding] = []
 
 
 class Share(NamedTuple):
@@ -318,7 +318,7 @@ def add_node(metrics: Metrics, node: Node) -> None:
         metrics.add("gpu_ready_driver_branch_ended", node.ended, {"branch": node.branch})
 
 
-def add_health(metrics: Metrics, rows: List[model.Row]) -> None:
+def add_health(metrics: Metrics, rows: List[model.Finding]) -> None:
     """Count what somebody has to look at. Each level has a series without a check, so that its end is seen too."""
     for level in (model.WARNING, model.CRITICAL):
         found = [(one.name, one.action) for one in rows if one.level == level]

@@ -103,7 +103,8 @@ def check(step: Parameters, part: Execution) -> None:
     given = check_files.CheckParams(*(step[name] for name in check_files.CheckParams._fields))
     if step["timer"]:
         part.run("gpu_service", {"name": check_files.TIMER, "state": "stopped"})
-    texts = health_check.contents(given)
+    part.run("gpu_monitoring", {"state": "check"}, INSTALL)
+    texts = check_files.format_files(given)
     files = [{"path": path, "content": text, "mode": check_files.mode(path)} for path, text in sorted(texts.items())]
     part.run("gpu_files", {"files": files})
     if step["leftovers"]:
@@ -117,7 +118,8 @@ def check_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     given = check_files.CheckParams(*(step[name] for name in check_files.CheckParams._fields))
     yield set_to("monitoring.check", health_check.digests(given))
     yield set_to("monitoring.check_running", check_files.SYSTEMD in given.wirings)
-    yield add("runtime.manifest.files", health_check.contents(given))
+    yield add("runtime.manifest.files", check_files.format_files(given))
+    yield add("runtime.manifest.directories", [check_files.DIRECTORY])
     yield drop("runtime.manifest.files", step["leftovers"])
 
 

@@ -5,7 +5,7 @@ kernel's log say (check/judge.py); only NVML is not asked.
 """
 
 from ....module_utils.gpu_ready.check import judge, rules
-from ....module_utils.gpu_ready.check.model import Expected, Readings, Row
+from ....module_utils.gpu_ready.check.model import Expected, Finding, Readings
 from ....module_utils.gpu_ready.facts.model import Facts, HealthFacts, VerifiedFacts
 from ....module_utils.gpu_ready.upgrade.model import GOING_BACK, STUCK, SWITCHING
 from .model import Refusal
@@ -14,7 +14,7 @@ LOST = "gpu_lost"
 """Code of the refusal of a host with a GPU that does not return without a reboot."""
 
 
-def findings(facts: Facts) -> list[Row]:
+def findings(facts: Facts) -> list[Finding]:
     """Return what is wrong with GPUs that the host drives itself; the lost ones first."""
     if facts.health is not None and facts.health.check is not None:
         rows = facts.health.check

@@ -33,7 +33,8 @@ def plan_check(facts: Facts, settings: Settings) -> Decision[None]:
     known = facts.monitoring
     timer = files.UNITS + files.TIMER in known.check
     if not settings.gpu_health_check:
-        removal = CheckRemoval(sorted(known.check), timer)
+        outside = [path for path in sorted(known.check) if path in files.FIXED]
+        removal = CheckRemoval([*outside, files.DIRECTORY], timer)
         why = "gpu_health_check is empty"
         found = [Step("gpu_monitoring.remove_check", why, params=removal, verify_after=False)] if known.check else []
         return Decision(None, found)
@@ -42,7 +43,7 @@ def plan_check(facts: Facts, settings: Settings) -> Decision[None]:
         known.python, wirings, sorted(settings.gpu_health_check_off), {k: int(v) for k, v in limits.items()}
     )
     desired = digests(given)
-    leftovers = sorted(set(known.check) - set(desired))
+    leftovers = [path for path in sorted(known.check) if path not in desired]
     stale = [path for path, digest in sorted(desired.items()) if known.check.get(path) != digest]
     if not known.check:
         why = "gpu-ready-check is not installed"
@@ -52,7 +53,8 @@ def plan_check(facts: Facts, settings: Settings) -> Decision[None]:
         why = "the timer of gpu-ready-check does not run"
     else:
         return Decision()
-    params = CheckStep(*given, leftovers, timer and files.UNITS + files.TIMER not in desired)
+    others = [path for path in leftovers if not path.startswith(files.PACKAGE + "/")]
+    params = CheckStep(*given, others, timer and files.UNITS + files.TIMER not in desired)
     return Decision(None, [Step("gpu_monitoring.check", why, params=params, verify_after=False)])
 
 

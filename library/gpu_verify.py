@@ -131,10 +131,11 @@ import os
 from ..module_utils.gpu_ready.answers.verify import CollectedVerification
 from ..module_utils.gpu_ready.base import records
 from ..module_utils.gpu_ready.base.changing_module import run_changing_module
+from ..module_utils.gpu_ready.check import reading, worker
 from ..module_utils.gpu_ready.facts import collect as facts_collect
 from ..module_utils.gpu_ready.facts import model
 from ..module_utils.gpu_ready.facts.probes import Probes
-from ..module_utils.gpu_ready.verify import collect
+from ..module_utils.gpu_ready.verify import collect, nvml
 from ..module_utils.gpu_ready.verify import container as verify_container
 from ..module_utils.gpu_ready.verify.expectation import VerifyExpectation
 
@@ -166,6 +167,8 @@ def run(host, params, check):
     options = collect.VerifyOptions(image, **{name: params[name] for name in names})
     facts = facts_collect.collect(host, records.from_json(Probes, params["probes"]))
     evidence = collect.collect(host, facts, expect, options)
+    answer = worker.Worker(limit=nvml.TIMEOUT, metrics=False).sample()
+    evidence = evidence._replace(health=reading.read_answer(answer))
     return CollectedVerification(model.to_json(facts), records.to_json(evidence), changed=True)
 
 

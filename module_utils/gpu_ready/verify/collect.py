@@ -6,6 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from ..base.evidence import LONGEST, shorten
 from ..base.host import Host, Result
+from ..check.model import NvmlReading
 from ..facts.model import Facts
 from ..system import kernel_messages
 from . import compute, frameworks, nvml, requirement
@@ -52,7 +53,8 @@ class CollectedEvidence(NamedTuple):
 
     ``time``: of the host's clock, in seconds since 1970. ``smi``: path of nvidia-smi. ``log``: the kernel's, None if it
     cannot be read. ``compute`` and ``mig`` (UUIDs with MIG enabled): of the host. ``requirements``: variables of the
-    image. ``persistence``: mode by UUID of the GPU; None where nobody says.
+    image. ``persistence``: mode by UUID of the GPU; None where nobody says. ``health``: identity and condition of the
+    GPUs; None where they were not asked.
     """
 
     nvml: NvmlAnswer
@@ -67,6 +69,7 @@ class CollectedEvidence(NamedTuple):
     container_compute: Dict[str, ComputeResult] = {}
     requirements: Dict[str, Dict[str, str]] = {}
     framework: Optional[FrameworkAnswer] = None
+    health: Optional[NvmlReading] = None
 
 
 def query_fabric_manager(host: Host, installed: Mapping[str, str]) -> FabricManager:

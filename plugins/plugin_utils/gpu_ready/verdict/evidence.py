@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ....module_utils.gpu_ready.check.model import NvmlReading
 from ....module_utils.gpu_ready.facts.model import Facts, VerifiedFacts
 from ....module_utils.gpu_ready.facts.probes import Probes
 from ....module_utils.gpu_ready.verify.collect import CollectedEvidence, FabricManager, VerifyOptions
@@ -22,7 +23,7 @@ class Evidence(NamedTuple):
     ``devices``: gpu_verify_devices. ``compute`` and ``mig``: of the host. ``requirements``: variables of the image.
     ``xids``: serious ones that are new; None if the kernel's log cannot be read. ``kernel``: that log's message
     about the driver's last start. ``persistence``: mode by UUID of the GPU; None where nobody says.
-    ``cuda``: version of the libcuda of the loaded driver's branch.
+    ``cuda``: version of the libcuda of the loaded driver's branch. ``health``: identity and condition by NVML.
     """
 
     facts: Facts
@@ -41,6 +42,7 @@ class Evidence(NamedTuple):
     framework: FrameworkResult | None = None
     persistence: dict[str, str] | None = None
     cuda: str | None = None
+    health: NvmlReading | None = None
 
 
 def interpret(
@@ -66,6 +68,7 @@ def interpret(
         framework=parse_result(options.framework, framework.image, framework.result) if framework else None,
         persistence=collected.persistence,
         cuda=probes.cuda.get(loaded.version.partition(".")[0]) if loaded else None,
+        health=collected.health,
     )
 
 

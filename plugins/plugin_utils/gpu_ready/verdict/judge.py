@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+from ....module_utils.gpu_ready.check import judge as health_judge
+from ....module_utils.gpu_ready.check import rules
+from ....module_utils.gpu_ready.check.model import CRITICAL
 from ....module_utils.gpu_ready.containers import engine as engines
 from ....module_utils.gpu_ready.driver import module_parameters
 from ....module_utils.gpu_ready.facts import blocked_module
@@ -10,6 +13,7 @@ from ....module_utils.gpu_ready.hardware import pci
 from ....module_utils.gpu_ready.verify.collect import FABRIC_MANAGER
 from ....module_utils.gpu_ready.verify.devices import select_gpus, unknown_devices
 from ..diagnostics import messages, xid
+from ..plan import health
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
 from .evidence import Evidence
@@ -20,6 +24,8 @@ NODES_MISSING = (
     "the kernel module is loaded, but NVML cannot open its device nodes",
     "see 'ls -l /dev/nvidia*'; 'nvidia-modprobe -c=255 -c=0' and 'nvidia-modprobe -u -c=0' create them",
 )
+CONDITION = ("memory", "pcie_width", "nvlinks", "fabric", "recovery", "remapped_rows", "ecc_errors")
+"""Checks of gpu-ready-check that a verification fails with; it judges the others by its own questions."""
 RUN_AGAIN = "run the playbook again: it creates %s"
 
 
@@ -48,6 +54,7 @@ def judge_evidence(evidence: Evidence) -> Verdict:
     checks += check_persistence(evidence)
     checks += check_fabric_manager(evidence)
     checks += check_xids(evidence)
+    checks += check_health(evidence)
     return Verdict(all(check.ok is not False for check in checks), checks)
 
 
@@ -351,6 +358,17 @@ def check_fabric_manager(evidence: Evidence) -> list[Check]:
         remedy = "install %s of version %s" % (FABRIC_MANAGER, loaded)
         checks.append(judge("fabric_manager_version", version == loaded, loaded, version, cause, remedy))
     return checks
+
+
+def check_health(evidence: Evidence) -> list[Check]:
+    """The condition of each GPU is sound, and no worse than at the last successful verification (check/judge.py)."""
+    if evidence.health is None or evidence.health.error:
+        return []
+    now = health.readings(evidence.facts)._replace(nvml=evidence.health)
+    found = health_judge.judge(now, health.expected(evidence.facts.verified), rules.make_rules()).rows
+    bad = [one for one in found if one.level == CRITICAL and one.name in CONDITION]
+    checks = [judge("gpu_health", False, "healthy GPUs", one.name, one.message, one.remedy) for one in bad]
+    return checks or [judge("gpu_health", True, "healthy GPUs", "healthy")]
 
 
 def check_xids(evidence: Evidence) -> list[Check]:

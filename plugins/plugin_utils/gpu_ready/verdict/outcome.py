@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ....module_utils.gpu_ready.base.host import Host
 from ....module_utils.gpu_ready.check import xids
+from ....module_utils.gpu_ready.check.model import GpuIdentity, NvmlReading
 from ....module_utils.gpu_ready.containers import engine as engines
 from ....module_utils.gpu_ready.facts import collect as facts_collect
 from ....module_utils.gpu_ready.facts import driver_origin
@@ -68,12 +69,32 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: floa
         runtime=evidence.expect.mode,
         logged=logged,
         persistent=facts.driver.persistence.held,
+        hardware=best_of(evidence.health, facts.verified),
         checks=check_results(verdict.checks),
         evidence=facts.raw.driver,
         origin_of=driver_origin.deciding_versions(make_probes(), facts.driver.packages),
         companions=facts.driver.companions,
         sources=driver_origin.sources_digest(facts.apt.sources or facts.yum.sources),
     )
+
+
+def best_of(now: NvmlReading | None, record: VerifiedFacts | None) -> list[GpuIdentity]:
+    """Return the GPUs for later checks: of the same GPU in the same slot the best link that was ever verified.
+
+    Else a verification of a link that became narrow would make that the expectation. A card in another slot begins anew.
+    """
+    before = {(one.address, one.uuid): one for one in (record.hardware if record else [])}
+    if now is None or not now.gpus:
+        return list(before.values())
+    found = []
+    for one in (gpu.identity for gpu in now.gpus):
+        old = before.get((one.address, one.uuid), one)
+        widths = [value for value in (old.pcie_width, one.pcie_width) if value is not None]
+        speeds = [value for value in (old.pcie_generation, one.pcie_generation) if value is not None]
+        width, speed = max(widths, default=None), max(speeds, default=None)
+        nvlinks, fabric = max(old.nvlinks, one.nvlinks), old.fabric or one.fabric
+        found.append(one._replace(pcie_width=width, pcie_generation=speed, nvlinks=nvlinks, fabric=fabric))
+    return found
 
 
 def check_results(checks: Sequence[Check]) -> dict[str, str]:

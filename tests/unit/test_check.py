@@ -497,7 +497,7 @@ def test_the_files_of_each_wiring() -> None:
         return set(check_files.format_files(check_files.CheckParams("/usr/bin/python3", list(wirings))))
 
     base = names()
-    assert {check_files.COMMAND, check_files.MAIN, check_files.SETTINGS, check_files.WANTED} <= base
+    assert {check_files.COMMAND, check_files.MAIN, check_files.SETTINGS, check_files.STARTED_AT_BOOT} <= base
     assert names("slurm") - base == {check_files.PROLOG, check_files.HEALTH_PROGRAM}
     assert names("systemd") - base == {check_files.UNITS + one for one in (check_files.SERVICE, check_files.TIMER)}
     assert names("npd") - base == {check_files.NPD, check_files.NPD_CONFIG}

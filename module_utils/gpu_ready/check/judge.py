@@ -140,10 +140,13 @@ def forgotten_gpus(now: Readings, expected: Optional[Expected]) -> List[Finding]
     """Return those that the driver had when they were verified, and does not have now."""
     if now.driven is None or expected is None or not is_valid(now, expected) or now.loaded != expected.driver:
         return []
-    gone = [one for one in now.served if one in expected.addresses and one not in now.driven and one not in now.silent]
+    missing = [
+        one for one in now.served if one in expected.addresses and one not in now.driven and one not in now.silent
+    ]
     what = "%s is no longer among the GPUs of the driver (/proc/driver/nvidia/gpus)"
     return [
-        Finding("gpus", CRITICAL, what % name(now, expected, one), VERIFY, RESTART_OS, one, renews=True) for one in gone
+        Finding("gpus", CRITICAL, what % name(now, expected, one), VERIFY, RESTART_OS, one, renews=True)
+        for one in missing
     ]
 
 

@@ -131,7 +131,7 @@ def to_json(now: Readings, verdict: HealthVerdict, answer: Dict[str, Any]) -> Di
         "action": verdict.action,
         "message": verdict.line(),
         "healthy": verdict.level in (PASS, INFO),
-        "observed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "read_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "boot_id": now.boot_id,
         "checks": sorted(CHECKS),
         "rows": [dict(row._asdict()) for row in verdict.rows],

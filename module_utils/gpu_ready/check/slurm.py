@@ -6,6 +6,7 @@ HealthCheckProgram drains and resumes, and always ends with 0: slurmd does not r
 (slurm.conf(5), HealthCheckProgram).
 """
 
+import contextlib
 import json
 import os
 import re
@@ -104,9 +105,9 @@ def health_program(now: Readings, expected: Optional[Expected], verdict: HealthV
         sys.stderr.write("gpu-ready-check: slurmctld says nothing of node %s\n" % name)
         return 0
     renewed = [one for one in verdict.rows if one.renews]
-    wanted = decide(slurm, verdict, is_valid(now, expected) and not renewed, bool(files.read_text(mark)))
-    if wanted and run(["scontrol", "update", "NodeName=" + name] + wanted) is not None:
-        sys.stdout.write("gpu-ready-check: node %s: %s\n" % (name, ", ".join(wanted)))
+    update = decide(slurm, verdict, is_valid(now, expected) and not renewed, bool(files.read_text(mark)))
+    if update and run(["scontrol", "update", "NodeName=" + name] + update) is not None:
+        sys.stdout.write("gpu-ready-check: node %s: %s\n" % (name, ", ".join(update)))
         if os.path.exists(mark):
             os.unlink(mark)
     return 0
@@ -124,6 +125,7 @@ def run(argv: List[str]) -> Optional[str]:
         out, _ = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=1.0)
         return None
     return out if process.returncode == 0 else None

@@ -17,9 +17,9 @@ PROLOG, HEALTH_PROGRAM = DIRECTORY + "/slurm-prolog", DIRECTORY + "/slurm-health
 NPD, NPD_CONFIG = DIRECTORY + "/npd", DIRECTORY + "/npd.json"
 UNITS = "/etc/systemd/system/"
 SERVICE, TIMER, AT_BOOT = NAME + ".service", NAME + ".timer", "gpu-ready-verify.service"
-WANTED = UNITS + "multi-user.target.d/%s.conf" % NAME
+STARTED_AT_BOOT = UNITS + "multi-user.target.d/%s.conf" % NAME
 """Starts the units at boot, without links that systemd would have to read all units for (monitoring_files.AT_BOOT)."""
-FIXED = (COMMAND, WANTED) + tuple(UNITS + unit for unit in (SERVICE, TIMER, AT_BOOT))
+FIXED = (COMMAND, STARTED_AT_BOOT) + tuple(UNITS + unit for unit in (SERVICE, TIMER, AT_BOOT))
 """Files outside DIRECTORY."""
 SLURM, SYSTEMD, DETECTOR = "slurm", "systemd", "npd"
 HEAD = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"
@@ -83,19 +83,19 @@ def format_files(params: CheckParams) -> Dict[str, str]:
         COMMAND: SHELL % (params.python, DIRECTORY, '"$@"'),
         UNITS + AT_BOOT: HEAD + ONCE % boot + SANDBOX,
     }
-    wanted = [AT_BOOT]
+    started = [AT_BOOT]
     if SYSTEMD in params.wirings:
         regular = dict(boot, about="Checks the GPUs", command=COMMAND, good="1 3", limit="60s", after=AT_BOOT)
         found[UNITS + SERVICE] = HEAD + ONCE % regular + SANDBOX
         found[UNITS + TIMER] = HEAD + CLOCK
-        wanted.append(TIMER)
+        started.append(TIMER)
     if SLURM in params.wirings:
         found[PROLOG] = SHELL % (params.python, DIRECTORY, "--slurm-prolog")
         found[HEALTH_PROGRAM] = SHELL % (params.python, DIRECTORY, "--slurm-health")
     if DETECTOR in params.wirings:
         found[NPD] = SHELL % (params.python, DIRECTORY, "--npd")
         found[NPD_CONFIG] = json.dumps(detector_config(), indent=1) + "\n"
-    found[WANTED] = HEAD + "[Unit]\nWants=%s\n" % " ".join(wanted)
+    found[STARTED_AT_BOOT] = HEAD + "[Unit]\nWants=%s\n" % " ".join(started)
     return found
 
 

@@ -45,7 +45,7 @@ PARTS: dict[str, RolePart] = {
     DOCKER: RolePart(DOCKER, (DOCKER,), (), (DOCKER,)),
     RUNTIME: RolePart(RUNTIME, (RUNTIME, TOOLKIT, DRIVER), (DRIVER, DOCKER), (RUNTIME,)),
     VERIFY: RolePart(VERIFY, (VERIFY, RUNTIME, TOOLKIT), (DRIVER, DOCKER), (VERIFY,)),
-    MONITORING: RolePart(MONITORING, (MONITORING,), (DRIVER,), (MONITORING,)),
+    MONITORING: RolePart(MONITORING, (MONITORING, "gpu_health_check"), (DRIVER,), (MONITORING,)),
 }
 """By the name of the role that a playbook uses. A verification has to know how containers get the GPUs."""
 COMMON = ("gpu_ready_",)

@@ -81,7 +81,8 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: floa
 def best_of(now: NvmlReading | None, record: VerifiedFacts | None) -> list[GpuIdentity]:
     """Return the GPUs for later checks: of the same GPU in the same slot the best link that was ever verified.
 
-    Else a verification of a link that became narrow would make that the expectation. A card in another slot begins anew.
+    Else a verification of a link that became narrow would make that the expectation. In another slot a card begins
+    again.
     """
     before = {(one.address, one.uuid): one for one in (record.hardware if record else [])}
     if now is None or not now.gpus:

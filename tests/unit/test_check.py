@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from plugins.module_utils.gpu_ready.base.host import Result
 from plugins.module_utils.gpu_ready.check import judge, program, reading, slurm, worker
 from plugins.module_utils.gpu_ready.check.model import (
     CRITICAL,
@@ -28,7 +29,14 @@ from plugins.module_utils.gpu_ready.check.model import (
     XidFacts,
 )
 from plugins.module_utils.gpu_ready.check.rules import make_rules
+from plugins.module_utils.gpu_ready.facts import health as collector
+from plugins.module_utils.gpu_ready.facts.model import Facts, HealthFacts, MonitoringFacts, VerifiedFacts
 from plugins.module_utils.gpu_ready.system import check_files, monitoring_files
+from plugins.plugin_utils.gpu_ready.plan import health, health_check
+from plugins.plugin_utils.gpu_ready.settings import variables
+from plugins.plugin_utils.gpu_ready.verdict import outcome
+from tests.unit import hosts
+from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "module_utils/gpu_ready"
@@ -501,3 +509,111 @@ def test_the_files_of_each_wiring() -> None:
     assert names("slurm") - base == {check_files.PROLOG, check_files.HEALTH_PROGRAM}
     assert names("systemd") - base == {check_files.UNITS + one for one in (check_files.SERVICE, check_files.TIMER)}
     assert names("npd") - base == {check_files.NPD, check_files.NPD_CONFIG}
+
+
+# ---- plan and facts ---------------------------------------------------------------------------------------------------
+
+
+def settings(**given: Any) -> Any:
+    found, errors = variables.parse_settings(given)
+    assert errors == []
+    return found
+
+
+def ready() -> Facts:
+    host = hosts.with_driver(hosts.bare(hosts.T4), "580.95.05", "open", "cuda_repo", [])
+    return host._replace(monitoring=MonitoringFacts(python="/usr/bin/python3"))
+
+
+def decide(host: Facts, *wirings: str, **given: Any) -> Any:
+    return health_check.plan_check(host, settings(gpu_health_check=list(wirings), **given))
+
+
+def carried(host: Facts, *wirings: str) -> Facts:
+    return hosts.carried_out(host, decide(host, *wirings))
+
+
+def test_the_check_is_installed_once_and_only_where_it_is_asked_for() -> None:
+    assert decide(ready()).steps == []
+    (step,) = decide(ready(), "slurm", "systemd").steps
+    assert (step.id, step.disruption, step.params.leftovers) == ("gpu_monitoring.check", "none", [])
+    after = carried(ready(), "slurm", "systemd")
+    assert decide(after, "systemd", "slurm").steps == []
+    assert check_files.DIRECTORY in after.runtime.manifest.directories
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"check_running": False}, "the timer of gpu-ready-check does not run"),
+        ({"check": {check_files.SETTINGS: "x"}}, "gpu-ready-check is not as configured"),
+        ({"check": {}}, "gpu-ready-check is not installed"),
+    ],
+)
+def test_what_differs_from_the_check_is_planned_again(change: dict[str, Any], why: str) -> None:
+    host = carried(ready(), "systemd")
+    host = host._replace(monitoring=host.monitoring._replace(**change))
+    assert [step.why for step in decide(host, "systemd").steps] == [why]
+
+
+def test_limits_and_switches_are_in_the_settings_file() -> None:
+    host = carried(ready(), "systemd")
+    (step,) = decide(
+        host, "systemd", gpu_health_check_off=["clocks"], gpu_health_check_limits={"temperature": 95}
+    ).steps
+    text = check_files.format_files(check_files.CheckParams(*step.params[:4]))[check_files.SETTINGS]
+    known = make_rules(json.loads(text))
+    assert (known.off, known.limits) == (["clocks"], {"temperature": 95})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"gpu_health_check": ["kubernetes"]}, {"gpu_health_check_off": ["x"]}, {"gpu_health_check_limits": {"x": 1}}],
+)
+def test_other_wirings_checks_and_limits_are_refused(wrong: dict[str, Any]) -> None:
+    assert len(variables.parse_settings(wrong).errors) == 1
+
+
+def test_a_wiring_that_is_withdrawn_is_removed_and_its_timer_stopped() -> None:
+    host = carried(ready(), "slurm", "systemd")
+    (step,) = decide(host, "slurm").steps
+    assert step.params.timer and step.params.leftovers == sorted(
+        check_files.UNITS + one for one in (check_files.SERVICE, check_files.TIMER)
+    )
+    (removal,) = decide(host).steps
+    assert (removal.id, removal.params.timer) == ("gpu_monitoring.remove_check", True)
+    assert check_files.DIRECTORY in removal.params.paths and check_files.COMMAND in removal.params.paths
+    assert carried(host).monitoring.check == {}
+
+
+def test_playbooks_ask_the_check_where_it_is_installed_and_have_it_write_nothing() -> None:
+    row = Finding("nvlinks", CRITICAL, "GPU 0 has 17 active NVLinks", "reset", "reset_gpu", FIRST, renews=True)
+    words = (sys.executable, "-E", "-s", "-B", check_files.DIRECTORY, "--no-write", "--json")
+    said = json.dumps({"rows": [row._asdict()]})
+    host = RecordedHost(files={check_files.MAIN: ""}, programs={words: Result(2, said, "")})
+    assert collector.ask_check(host) == [row]
+    facts = ready()._replace(health=HealthFacts(driven=[], nodes=[], xids=None, check=[row]))
+    assert health.findings(facts) == [row]
+    assert health.findings(facts._replace(health=HealthFacts(check=[row._replace(renews=False)]))) == []
+
+
+@pytest.mark.parametrize("said", ["", "[]", '{"rows": [{"x": 1}]}', '{"rows": 3}', "null"])
+def test_an_answer_of_another_form_is_none(said: str) -> None:
+    words = (sys.executable, "-E", "-s", "-B", check_files.DIRECTORY, "--no-write", "--json")
+    host = RecordedHost(files={check_files.MAIN: ""}, programs={words: Result(0, said, "")})
+    assert collector.ask_check(host) is None
+    assert collector.ask_check(RecordedHost()) is None
+
+
+# ---- verification -----------------------------------------------------------------------------------------------------
+
+
+def test_a_link_that_became_narrow_does_not_become_the_expectation() -> None:
+    before = VerifiedFacts(True, hardware=[identity(FIRST)])
+    narrow = identity(FIRST, pcie_width=8, nvlinks=17, vbios="91.00")
+    (kept,) = outcome.best_of(NvmlReading([GpuReading(narrow)]), before)
+    assert (kept.pcie_width, kept.nvlinks, kept.vbios) == (16, 18, "91.00")
+    other = narrow._replace(address=SECOND)
+    assert outcome.best_of(NvmlReading([GpuReading(other)]), before) == [other]
+    assert outcome.best_of(None, before) == [identity(FIRST)]
+    assert outcome.best_of(NvmlReading([GpuReading(narrow)]), None) == [narrow]

@@ -677,5 +677,9 @@ def test_nvlink_and_its_fabric(
     expected |= {f'nvlink_errors_total{{{one},type="{kind}"}}': n for kind, n in errors.items()}
     expected |= {f"fabric_{name}{{{one}}}": n for name, n in fabric.items()}
     expected |= {f'fabric_problem{{{one},problem="{name}"}}': name in problems for name in PROBLEMS if fabric}
-    found = {name: value for name, value in families(out).items() if "nvlink" in name or "fabric" in name}
+    found = {
+        name: value
+        for name, value in families(out).items()
+        if name.startswith("gpu_ready_gpu_") and ("nvlink" in name or "fabric" in name)
+    }
     assert (found, err) == ({f"gpu_ready_gpu_{name}": str(int(value)) for name, value in expected.items()}, "")

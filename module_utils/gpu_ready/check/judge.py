@@ -223,6 +223,7 @@ def xid_row(now: Readings, one: XidFacts, expected: Optional[Expected], rules: R
         if one.action is not None:
             required = rules.recovery.get(str(one.action))
             rule = rule._replace(level=CRITICAL, action=DRAIN) if required is None else required
+            what = "Xid %d of %s: %s" % (one.number, name(now, expected, one.address), rule.name)
     renews = rule.level in (WARNING, CRITICAL)
     remedy = REBOOT if rule.lost else "%s; %s" % (rule.remedy, VERIFY) if rule.level == WARNING else rule.remedy
     evidence = "%.6f s after the boot" % one.time

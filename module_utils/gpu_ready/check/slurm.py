@@ -79,7 +79,7 @@ def reason(verdict: HealthVerdict) -> str:
     """Return the reason of a drain: the worst finding and the action."""
     found = verdict.rows[0].message if verdict.rows else verdict.level
     text = "%s%s; %s" % (REASON, found, verdict.action) if verdict.action else REASON + found
-    return re.sub(r"[^\x20-\x7e]|[\"'\\]", "?", text)[:LONGEST]
+    return re.sub(r"[^\x20-\x7e]", "?", re.sub(r"[\"'\\]", "", text))[:LONGEST]
 
 
 def prolog(verdict: HealthVerdict, mark: str = MARK) -> int:

@@ -30,6 +30,7 @@ DCGM_FILES = {
 """Metrics of the exporter and its command, and where they are written."""
 EXPORTER = {"monitoring.exporter_runs": True, "monitoring.exporter": NODE_EXPORTER_DIRECTORY}
 NO_EXPORTER = {"monitoring.exporter_runs": False, "monitoring.exporter": ""}
+NO_CHECK = {"monitoring.check": {}, "monitoring.check_running": False}
 NO_SERVICE = {"monitoring.files": {}, "monitoring.program": "", "monitoring.running": False}
 
 
@@ -123,6 +124,11 @@ def check_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield drop("runtime.manifest.files", step["leftovers"])
 
 
+def remove_check_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
+    yield drop("runtime.manifest.files", step["paths"])
+    yield drop("runtime.manifest.directories", [check_files.DIRECTORY])
+
+
 def remove_check(step: Parameters, part: Execution) -> None:
     """Remove the health check and its wirings."""
     if step["timer"]:
@@ -134,9 +140,7 @@ STEPS: dict[str, Declared] = {
     "gpu_monitoring.node_exporter": Declared(node_exporter, standard_effects, EXPORTER),
     "gpu_monitoring.textfile": Declared(textfile, textfile_effects),
     "gpu_monitoring.check": Declared(check, check_effects),
-    "gpu_monitoring.remove_check": Declared(
-        remove_check, revert_effects, {"monitoring.check": {}, "monitoring.check_running": False}
-    ),
+    "gpu_monitoring.remove_check": Declared(remove_check, remove_check_effects, NO_CHECK),
     "gpu_monitoring.repository": Declared(add_repositories, repository_effects),
     "gpu_monitoring.dcgm": Declared(dcgm, dcgm_effects),
     "gpu_monitoring.remove_dcgm": Declared(

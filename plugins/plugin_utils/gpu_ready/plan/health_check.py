@@ -33,8 +33,8 @@ def plan_check(facts: Facts, settings: Settings) -> Decision[None]:
     known = facts.monitoring
     timer = files.UNITS + files.TIMER in known.check
     if not settings.gpu_health_check:
-        outside = [path for path in sorted(known.check) if path in files.FIXED]
-        removal = CheckRemoval([*outside, files.DIRECTORY], timer)
+        single = [path for path in sorted(known.check) if not path.startswith(files.PACKAGE + "/")]
+        removal = CheckRemoval([*single, files.DIRECTORY], timer)
         why = "gpu_health_check is empty"
         found = [Step("gpu_monitoring.remove_check", why, params=removal, verify_after=False)] if known.check else []
         return Decision(None, found)

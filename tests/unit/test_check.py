@@ -589,18 +589,18 @@ def test_a_wiring_that_is_withdrawn_is_removed_and_its_timer_stopped() -> None:
 def test_playbooks_ask_the_check_where_it_is_installed_and_have_it_write_nothing() -> None:
     row = Finding("nvlinks", CRITICAL, "GPU 0 has 17 active NVLinks", "reset", "reset_gpu", FIRST, renews=True)
     words = (sys.executable, "-E", "-s", "-B", check_files.DIRECTORY, "--no-write", "--json")
-    said = json.dumps({"rows": [row._asdict()]})
-    host = RecordedHost(files={check_files.MAIN: ""}, programs={words: Result(2, said, "")})
+    printed = json.dumps({"rows": [row._asdict()]})
+    host = RecordedHost(files={check_files.MAIN: ""}, programs={words: Result(2, printed, "")})
     assert collector.ask_check(host) == [row]
     facts = ready()._replace(health=HealthFacts(driven=[], nodes=[], xids=None, check=[row]))
     assert health.findings(facts) == [row]
     assert health.findings(facts._replace(health=HealthFacts(check=[row._replace(renews=False)]))) == []
 
 
-@pytest.mark.parametrize("said", ["", "[]", '{"rows": [{"x": 1}]}', '{"rows": 3}', "null"])
-def test_an_answer_of_another_form_is_none(said: str) -> None:
+@pytest.mark.parametrize("printed", ["", "[]", '{"rows": [{"x": 1}]}', '{"rows": 3}', "null"])
+def test_an_answer_of_another_form_is_none(printed: str) -> None:
     words = (sys.executable, "-E", "-s", "-B", check_files.DIRECTORY, "--no-write", "--json")
-    host = RecordedHost(files={check_files.MAIN: ""}, programs={words: Result(0, said, "")})
+    host = RecordedHost(files={check_files.MAIN: ""}, programs={words: Result(0, printed, "")})
     assert collector.ask_check(host) is None
     assert collector.ask_check(RecordedHost()) is None
 

@@ -74,7 +74,7 @@ def ask(limit: float, stuck: str, write: bool) -> Dict[str, Any]:
     answer = asked.sample()
     if asked.stuck is not None and write:
         try:
-            os.makedirs(os.path.dirname(stuck), mode=0o755, exist_ok=True)
+            os.makedirs(os.path.dirname(stuck), mode=0o700, exist_ok=True)
             replace(stuck, "%d %s" % (asked.stuck, start_time(asked.stuck)))
         except OSError:
             pass

@@ -7,9 +7,10 @@ from ..system.process_identity import unit_of
 from . import persistence_state
 
 UNITS = (
-    "gpu-ready-monitoring.service", "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service", "dcgm-exporter.service",
-    "nvidia-dcgm-exporter.service", "nvidia-dcgm.service", "nvidia-gridd.service", "nvidia-topologyd.service",
-    "nvidia-imex.service", "nvidia-fabricmanager.service", "nvidia-persistenced.service",
+    "gpu-ready-monitoring.service", "gpu-ready-check.timer", "gpu-ready-check.service", "nvidia-cdi-refresh.path",
+    "nvidia-cdi-refresh.service", "dcgm-exporter.service", "nvidia-dcgm-exporter.service", "nvidia-dcgm.service",
+    "nvidia-gridd.service", "nvidia-topologyd.service", "nvidia-imex.service", "nvidia-fabricmanager.service",
+    "nvidia-persistenced.service",
 )  # fmt: skip
 """Units to stop before a live reload, in this order; they are started in reverse order."""
 PROGRAMS = (

@@ -30,13 +30,15 @@ ProtectHome=yes
 ProtectSystem=strict
 ReadWritePaths=-/var/lib/gpu-ready
 RuntimeDirectory=gpu-ready
+RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=yes
 LockPersonality=yes
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 """
-"""As that of the metrics service (monitoring_files.SERVICE), which says what is missing and why."""
+"""As that of the metrics service (monitoring_files.SERVICE), which says what is missing and why. The mode is
+that of base/locks.py."""
 ONCE = """[Unit]
 Description=%(about)s
 After=%(after)s

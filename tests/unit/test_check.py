@@ -245,6 +245,8 @@ DRAIN, RESUME = ["State=DRAIN", "Reason=" + OURS], ["State=RESUME"]
         ("IDLE+DRAIN", "gpu-ready: driver upgrade", GOOD, True, True, None),
         ("IDLE+DRAIN", "Prolog error", GOOD, True, True, RESUME),
         ("IDLE+DRAIN", "Prolog error", GOOD, True, False, None),
+        ("DOWN+DRAIN", "Node unexpectedly rebooted", GOOD, True, True, RESUME),
+        ("DOWN", "Not responding", GOOD, True, False, None),
         ("IDLE+DRAIN", OURS, HealthVerdict(WARNING, "", []), True, False, RESUME),
         ("IDLE+DRAIN", OURS, HealthVerdict(UNKNOWN, "", []), True, False, None),
         ("IDLE", "", HealthVerdict(UNKNOWN, "", []), True, False, None),
@@ -262,6 +264,17 @@ def test_a_reason_is_one_short_line_without_quotes() -> None:
     wild = HealthVerdict(CRITICAL, "drain", [Finding("xid", CRITICAL, "a\n'b' \"c\" \x1b[31m" + "d" * 500)])
     reason = slurm.reason(wild)
     assert len(reason) <= slurm.LONGEST and not set(reason) & set("\n'\"\x1b\\")
+
+
+@pytest.mark.host_io
+def test_a_mark_is_kept_until_the_node_was_in_service_for_a_while(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    slurm.write_mark(BAD, str(mark))
+    slurm.drop_mark(str(mark), slurm.STALE)
+    assert mark.exists()
+    slurm.drop_mark(str(mark), 0.0)
+    assert not mark.exists()
+    slurm.drop_mark(str(mark), 0.0)
 
 
 @pytest.mark.host_io

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from typing import FrozenSet, List, NamedTuple, Optional
 
 from . import node as files
@@ -22,10 +23,12 @@ from .model import CRITICAL, UNKNOWN, Expected, HealthVerdict, Readings
 
 REASON = "gpu-ready-check: "
 """How our reasons begin; a node with another reason is left as it is."""
-PROLOG_FAILED = "Prolog error"
-"""What slurmctld writes as reason of a node whose prolog failed (src/slurmctld/proc_req.c)."""
-MARK = "/var/lib/gpu-ready/slurm-prolog.json"
-"""Our prolog failed here, so that reason is ours."""
+SLURM_REASONS = ("Prolog error", "Not responding", "Node unexpectedly rebooted")
+"""Reasons that slurmctld writes: of a node whose prolog failed, and over ours when the drained node reboots."""
+MARK = "/var/lib/gpu-ready/slurm.json"
+"""This program took the node out of service, so such a reason is ours."""
+STALE = 300.0
+"""Seconds after which a node in service with a mark was returned by somebody else."""
 LIMIT = 20.0
 """Seconds for scontrol, which gives up after MessageTimeout, 10 by default."""
 LONGEST = 200
@@ -60,11 +63,11 @@ def parse_node(text: str) -> Optional[SlurmNode]:
 
 
 def decide(slurm: SlurmNode, verdict: HealthVerdict, verified: bool, marked: bool) -> Optional[List[str]]:
-    """Return what is set with `scontrol update`, None for nothing. ``marked``: our prolog failed here.
+    """Return what is set with `scontrol update`, None for nothing. ``marked``: this program took the node out.
 
     ``verified``: the last verification is of this boot and holds; nothing returns to service without it.
     """
-    ours = slurm.reason.startswith(REASON) or (marked and slurm.reason.startswith(PROLOG_FAILED))
+    ours = slurm.reason.startswith(REASON) or (marked and slurm.reason.startswith(SLURM_REASONS))
     out = bool(slurm.states & OUT)
     if verdict.level == CRITICAL:
         if out and (not ours or slurm.reason.startswith(REASON)):
@@ -86,12 +89,21 @@ def prolog(verdict: HealthVerdict, mark: str = MARK) -> int:
     """Return the exit status of a prolog: 1 takes the node out of service, and the job is queued again."""
     if verdict.level != CRITICAL:
         return 0
-    try:
-        with open(mark, "w", encoding="utf-8") as stream:
-            json.dump({"message": verdict.line()}, stream)
-    except OSError:
-        pass  # the node stays drained with slurm's own reason then
+    write_mark(verdict, mark)
     return 1
+
+
+def write_mark(verdict: HealthVerdict, mark: str) -> None:
+    """Without it the node stays drained where slurmctld replaces our reason."""
+    with contextlib.suppress(OSError), open(mark, "w", encoding="utf-8") as stream:
+        json.dump({"message": verdict.line()}, stream)
+
+
+def drop_mark(mark: str, younger: float) -> None:
+    """Delete a mark, unless it is younger than so many seconds: slurmctld drains a moment after a prolog failed."""
+    with contextlib.suppress(OSError):
+        if time.time() - os.stat(mark).st_mtime >= younger:
+            os.unlink(mark)
 
 
 def health_program(now: Readings, expected: Optional[Expected], verdict: HealthVerdict, mark: str = MARK) -> int:
@@ -108,8 +120,12 @@ def health_program(now: Readings, expected: Optional[Expected], verdict: HealthV
     update = decide(slurm, verdict, is_valid(now, expected) and not renewed, bool(files.read_text(mark)))
     if update and run(["scontrol", "update", "NodeName=" + name] + update) is not None:
         sys.stdout.write("gpu-ready-check: node %s: %s\n" % (name, ", ".join(update)))
-        if os.path.exists(mark):
-            os.unlink(mark)
+        if verdict.level == CRITICAL:
+            write_mark(verdict, mark)
+        else:
+            drop_mark(mark, 0.0)
+    if not slurm.states & OUT:
+        drop_mark(mark, STALE)
     return 0
 
 

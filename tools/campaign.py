@@ -92,6 +92,7 @@ PARTS = (
     Part("upgrade_play", 8.2, "a run with a missing task file ended with status 0 (46ea2e52)"),
     Part("sudo", 0.2, "sudo without a terminal had no remedy (c629cea2)"),
     Part("drain", 3, "a pod that was already Terminating ended the drain (c69f3bfe)"),
+    Part("health_check", 15, "nothing yet: it has not been run (a lab host with slurmctld and slurmd)"),
     Part("kubernetes_build", 3.3, "the build failed on a machine that had run no lab host (4aa60fb5)",
          "Kubernetes from Debian's source package, for the lab's cache",
          (sys.executable, "-m", "gpu_ready_lab", "kubernetes")),

@@ -154,7 +154,7 @@ class Systemd(Host):
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory in place of /; the manifest is in it too."""
-    for name in ("UNIT", "AT_BOOT", "DIRECTORY", "PROGRAM", "SETTINGS", "PID_FILE"):
+    for name in ("UNIT", "AT_BOOT", "DIRECTORY", "PROGRAM", "SETTINGS", "MAIN", "PID_FILE"):
         monkeypatch.setattr(files, name, str(tmp_path) + getattr(files, name))
     (tmp_path / "etc/systemd/system").mkdir(parents=True)
     path = str(tmp_path / "var/lib/gpu-ready/manifest.json")
@@ -186,7 +186,7 @@ def test_the_service_is_installed_updated_and_found_again(place: Path) -> None:
     assert host.asked == ["restart gpu-ready-monitoring"] and (place / "metrics").is_dir()
     known = facts_monitoring.collect(host)
     assert known.program == catalog_data.MONITOR and known.python == PYTHON
-    assert set(known.files) == {files.UNIT, files.AT_BOOT, files.SETTINGS}
+    assert set(known.files) == {files.UNIT, files.AT_BOOT, files.SETTINGS, files.MAIN}
     assert not monitoring.install(host, request(place), check=False)["changed"]
     (Path(files.PROGRAM) / "nvml.py").write_text("x")
     (Path(files.PROGRAM) / "older.py").write_text("x")

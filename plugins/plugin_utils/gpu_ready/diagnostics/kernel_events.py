@@ -61,7 +61,7 @@ def explanation(event: Event) -> Explanation:
         cause = "%s: SXid %d of %s" % (means.name, one.number, one.switch or "a switch")
     code = "xid" if event.is_xid else "sxid"
     quote = event.message[:LONGEST].rstrip(" .")
-    return Explanation(code, cause, means.remedy, one.address, quote, event.line, means.severity)
+    return Explanation(code, cause, means.remedy, one.address, quote, event.line, means.severity, action=means.action)
 
 
 def instance_words(instance: str | None) -> str:

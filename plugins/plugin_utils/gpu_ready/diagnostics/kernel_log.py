@@ -40,8 +40,13 @@ MAGIC = re.compile(r"\bnvidia[\w-]*: version magic '[^']{1,200}' should be '(\S{
 RELEASE = re.compile(r"Linux version (\d\S{1,100}) \(")
 LOADED = re.compile(
     r"loading NVIDIA (?:UNIX|Linux)|nvidia-modeset: Loading NVIDIA|Initialized nvidia-drm"
-    r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
+    r"|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
+)
+"""Proof that the module is loaded. "Nvlink Core is being initialized" is none: it comes before the search for GPUs."""
+SERVICE_STARTED = re.compile(
+    r"Started .?(?:nvidia|Nvidia|NVIDIA)[^;]{0,60}|Successfully configured all the available NVSwitches"
+    r"|nvidia-imex.{0,40}(?:READY|started)|Started \(\d+\)"
 )
 STARTED = re.compile(r"loading NVIDIA (?:UNIX|Linux)", re.IGNORECASE)
 """What the module says when its search for GPUs has found one that it drives."""
@@ -205,6 +210,8 @@ def read(text: str) -> dict[str, Any]:
     }
     devices = first(DEVICES, flat)
     answer["devices"] = int(devices[:6]) if devices else None
+    started = SERVICE_STARTED.search(flat)
+    answer["service_started"] = log.whole.line(started.start()) if started else None
     answer.update(versions(log.nvidia.text, log.others.text), problems=found)
     return answer
 

@@ -41,12 +41,18 @@ def answered(found: Reading | None) -> bool:
     return found is not None and bool(found.gpus or found.whole.get("driver_version"))
 
 
+def message_lines(text: str) -> list[text_lines.Line]:
+    """Return the lines of a text that may be messages: in an answer of nvidia-smi most are values."""
+    lines = text_lines.lines_of(text)
+    if answered(smi_forms.reading(text_lines.plain(text))) or smi_topology.read(text):
+        return [line for line in lines if not ROWS.match(line.text) or LOST_IN_TABLE.search(line.text)]
+    return lines
+
+
 def messages_in(text: str) -> list[Found]:
     """Return the messages in a text, the root cause first; in an answer only those that can be beside one."""
-    lines = text_lines.lines_of(text)
     if answered(smi_forms.reading(text_lines.plain(text))):
-        lines = [line for line in lines if not ROWS.match(line.text) or LOST_IN_TABLE.search(line.text)]
-        found = message_table.find(NVIDIA_SMI, text_lines.flatten(lines))
+        found = message_table.find(NVIDIA_SMI, text_lines.flatten(message_lines(text)))
         found = [row for row in found if row.entry.code in OF_ONE_GPU]
     else:
         found = message_table.find_broken(NVIDIA_SMI, text)

@@ -133,7 +133,7 @@ def reported_xids(facts: Facts, health: HealthFacts, known: list[str]) -> list[F
     new = new[-MOST:]
     found: list[Finding] = []
     for one in new:
-        means = xid.meaning(one.number)
+        means = xid.meaning(one.number, one.address)
         remedy, lost = means.remedy, data.XIDS.get(one.number, ("",))[0] in NOT_BACK
         what = "Xid %d of %s: %s" % (one.number, name(facts, one.address), means.name)
         if one.switch:
@@ -151,9 +151,9 @@ def reported_xids(facts: Facts, health: HealthFacts, known: list[str]) -> list[F
     return found
 
 
-def recovery_action(one: XidFacts, actions: dict[int, list[str]]) -> str:
+def recovery_action(one: XidFacts, actions: dict[int, dict[str, str]]) -> str:
     """Return the remedy of what an Xid 154 requires, "" where its number is not known."""
-    return str(actions[one.action][2]) if one.action in actions else ""
+    return xid.of_row(actions[one.action], "", one.address).remedy if one.action in actions else ""
 
 
 def persistence_released(facts: Facts) -> str:

@@ -1,0 +1,197 @@
+"""What a text says beside the messages of its own kind: other programs' messages, status words, and what nobody knows.
+
+A text is read in three layers: known messages (the readers of each kind, and the rows of other programs), status words of
+programs, and lines with error words that remain unread. Nothing is concluded from what is not read.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..catalog import messages as data
+from . import message_table, programs, status_words
+from .message_table import ERROR, INFO, LIKELY, SERVICE, SEVERITIES, Entry, Explanation, Found, fill, gpu_argument
+from .programs import PROGRAMS
+from .status_words import StatusWord
+from .text_lines import Line, flatten, lines_of
+
+ERROR_WORD = re.compile(
+    r"\b(?:err|errors?|errno|fail(?:s|ed|ures?|ing)?|fatal|panic|can ?not|can.t|could ?n.?t|could not|unable|denied|refus(?:ed|ing)"
+    r"|reject(?:ed|ing)|invalid|not (?:found|available|supported|permitted|allowed|ready|installed|loaded|running|compatible|detected)"
+    r"|no such|timed[ -]?out|timeout|abort(?:ed|ing)?|crash(?:ed)?|unrecogni[sz]ed|mismatch(?:ed)?|missing|unexpected|unhealthy"
+    r"|exceeded|killed|segfault|oops|exception|traceback|unresolvable|in use|busy|broken|corrupt(?:ed)?|lost|dumped"
+    r"|insufficient|unknown|degraded|unavailable|unreachable|does(?: not|n.t) exist|incompatible|violat\w+|stuck|hung)\b"
+    r"|\blevel=(?:error|fatal|panic)|^[EF]\d{4} |\bNV_ERR_|\bBUG: |Deadline ?Exceeded|Unhandled|Error:|Exception\b|Error\b",
+    re.IGNORECASE,
+)
+HEALTHY = re.compile(
+    r"\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|problems?|faults?)\b|\b(?:errors?|failures?|failed|lost)\W{1,4}(?:0|none|no)\b"
+    r"|\berrors=\S+|\berror[_ ]?(?:recovery|handler|reporting|correction|detection)\w*|\bfail-?(?:over|safe)\w*|\bif \S+ fails\b"
+    r"|\b(?:error|errno|err|status|code|rc)[ =:]{1,3}0\b|\bnot found,? (?:using|skipping|ignor)|\bunknown flavour\b|\berr(?:or)?=nil\b"
+    r"|\bon-failure\b|timeout[ =:]\d+|--\S*(?:timeout|error|fail)\S*",
+    re.IGNORECASE,
+)
+"""Words that are no errors though they contain the word."""
+GPU_WORD = re.compile(r"nvidia|nvml|cuda|\bgpus?\b|nvlink|nvswitch|\bxid\b|imex|fabric|\bmig\b|dcgm", re.IGNORECASE)
+STRONG = re.compile(r"level=(?:error|fatal)|\b(?:ERROR|FATAL|CRITICAL|panic)\b|^[EF]\d{4} |\bfailed\b|\bfatal\b")
+MOST = 300
+"""Lines with error words that are looked at; longer logs repeat themselves."""
+SEARCHED = {
+    "nvidia-smi": message_table.NVIDIA_SMI,
+    "container-error": message_table.CONTAINER,
+    "installer-log": message_table.INSTALLER,
+    "dmesg": message_table.KERNEL,
+}
+"""The table of each kind of text."""
+HARMLESS = message_table.prepared(data.MESSAGES["harmless"])  # type: ignore[arg-type]
+
+
+class Unread(NamedTuple):
+    """A line with error words that no message explains, and the key of its program."""
+
+    line: Line
+    program: str | None
+    words: list[StatusWord]
+
+    @property
+    def weight(self) -> int:
+        """How telling the line is."""
+        points = (STRONG, 2), (GPU_WORD, 2)
+        return sum(value for pattern, value in points if pattern.search(self.line.text)) + 2 * bool(self.words) + bool(self.program)
+
+
+def suspicious(text: str) -> list[Line]:
+    """Return the lines with error words, without those that say that there is none."""
+    found = [line for line in lines_of(text) if ERROR_WORD.search(HEALTHY.sub("", line.text))]
+    return found[:MOST]
+
+
+def is_known(kind: str, text: str, program: str | None) -> bool:
+    """Return True if a message of the table matches in a line, however it was judged."""
+    small = text.lower()
+    other = PROGRAMS[program].kind if program else None
+    tables = {SEARCHED[kind], SEARCHED.get(other or "", SERVICE), SERVICE}
+    rows = [entry for name in tables for entry in message_table.table(name) if not is_general(entry)]
+    return bool(message_table.matches(HARMLESS, text, small)) or any(
+        message_table.matches(entry.patterns, text, small) for entry in rows
+    )
+
+
+def is_general(entry: Entry) -> bool:
+    """Return True for rows that say of any program that its failure is not about GPUs."""
+    return entry.code == "container_other"
+
+
+def unread(kind: str, text: str, lines: list[Line] | None = None) -> list[Unread]:
+    """Return the lines with error words that no message explains, in the order of the text.
+
+    ``lines``: those of the text that are messages, where others are values and names.
+    """
+    given = {line.number for line in lines} if lines is not None else None
+    marked = [line for line in suspicious(text) if given is None or line.number in given]
+    whole = {line.number: line.text for line in lines_of(text)} if marked else {}
+    found = []
+    for line, program in zip(marked, programs.programs_of(marked), strict=True):
+        # A message that a terminal or program broke is known with its other half.
+        halves = " ".join((whole.get(line.number - 1, ""), line.text, whole.get(line.number + 1, "")))
+        if not is_known(kind, line.text, program) and not (is_known(kind, halves, program) and is_broken(kind, halves, line, program)):
+            found.append(Unread(line, program, status_words.find(line.text, program)))
+    return found
+
+
+def is_broken(kind: str, halves: str, line: Line, program: str | None) -> bool:
+    """Return True if a message is known only together with the lines before and behind it."""
+    before, _, behind = halves.partition(line.text)
+    return not is_known(kind, before, program) and not is_known(kind, behind, program)
+
+
+def of_services(text: str) -> list[Found]:
+    """Return the known messages of programs beside the driver, each in lines of its program."""
+    found = message_table.find_broken(SERVICE, text)
+    if not found:
+        return []
+    lines = {line.number: line.text for line in lines_of(text)}
+    own = [(row, programs.program_of(lines.get(row.line or 0, ""))) for row in found]
+    return [row for row, program in own if row.entry.program in (None, program) or program in (None, *programs.GENERAL)]
+
+
+def of_words(found: list[Unread]) -> list[Explanation]:
+    """Return what the status words of unread lines mean: the most telling line of each program."""
+    best: dict[str | None, Unread] = {}
+    for one in found:
+        if one.words and (one.program not in best or rank(one) < rank(best[one.program])):
+            best[one.program] = one
+    return [of_word(one) for one in best.values()]
+
+
+def rank(one: Unread) -> tuple[int, int]:
+    """Return how special the first status word of a line is, the most special one first, and the line's weight."""
+    names = [vocabulary.name for vocabulary in status_words.VOCABULARIES]
+    return names.index(one.words[0].vocabulary), -one.weight
+
+
+UNIT = re.compile(r"\b([\w@.-]{1,60})\.service\b")
+
+
+def of_word(one: Unread) -> Explanation:
+    """Return the status of a program as an explanation; its remedy says where the program's own log is."""
+    word, program = one.words[0], PROGRAMS.get(one.program or "")
+    row = data.STATUS_WORDS["actions"][word.action]
+    unit = UNIT.search(one.line.text)
+    remedy = fill(row["remedy"], {"unit": unit.group(1) if unit else None, "gpu": gpu_argument(address_in(one.line.text))})
+    name = program.name if program else "a program"
+    cause = "%s: %s (%s)" % (name, word.means, word.shown)
+    if program and program.check:
+        remedy = "%s; then %s" % (remedy, program.check)
+    code = "status_" + word.word.lower().replace("-", "_")
+    return Explanation(code, cause, remedy, address_in(one.line.text), quote(one.line), one.line.number, row["severity"], LIKELY, row["asks"])
+
+
+ADDRESS = re.compile(r"\b((?:[0-9a-fA-F]{4,8}:)[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b")
+
+
+def address_in(text: str) -> str | None:
+    """Return the address of a PCI device in a line."""
+    match = ADDRESS.search(text)
+    return match.group(1) if match else None
+
+
+def quote(line: Line) -> str:
+    """Return a line as a quote, from where its message begins."""
+    flat = flatten([line])
+    match = ERROR_WORD.search(flat.text)
+    return flat.quote(match.start(), match.end()) if match else flat.text[:160]
+
+
+Reader = Callable[[str], list[Explanation]]
+
+
+def of_kernel(kind: str, text: str, reader: Reader) -> list[Explanation]:
+    """Return problems that the kernel's lines within another program's text report."""
+    if kind == "dmesg" or not programs.PROGRAMS["kernel"].lines[0].search(text):
+        return []
+    lines = [line if programs.program_of(line) == "kernel" else "" for line in text.split("\n")]
+    return [one for one in reader("\n".join(lines)) if one.severity != INFO]
+
+
+CONSEQUENCES = ("no_such_device", "module_load_failed", "dkms_failed", "invalid_module_format", "no_devices", "container_other", "nvml_failed")
+"""What other programs say when the kernel's own words name the reason."""
+
+
+def complete(kind: str, text: str, known: list[Explanation], kernel: Reader) -> list[Explanation]:
+    """Return the problems of a text with those that other programs' messages and status words show.
+
+    ``known``: what the reader of the kind found. ``kernel``: the reader of the kernel's log.
+    """
+    found = list(known)
+    if kind != "dmesg":
+        reasons = of_kernel(kind, text, kernel)
+        if reasons:
+            found = reasons + [one for one in found if one.code not in CONSEQUENCES]
+    codes = {one.code for one in found}
+    caller = programs.caller(text)
+    services = [message_table.explanation(row, None, caller) for row in of_services(text) if row.entry.code not in codes]
+    found = sorted(found + services, key=lambda one: SEVERITIES.index(one.severity)) if services else found
+    if not any(one.severity != INFO for one in found):
+        found += [one for one in of_words(unread(kind, text)) if one.severity in (ERROR, "critical", "warning")]
+    return found

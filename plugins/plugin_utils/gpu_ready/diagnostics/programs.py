@@ -1,0 +1,89 @@
+"""Which program wrote a line of a pasted text (catalog/programs.yml), and which one called the others."""
+
+import re
+from re import Pattern
+from typing import NamedTuple
+
+from ..catalog import messages as data
+from .text_lines import Line
+
+TAG = re.compile(r"(?:^|[\s>|\"'])([A-Za-z][\w./@-]{1,60})(?:\[\d{1,10}\]|\(\d{1,10}\))?:(?=\s|$)")
+"""A name before a colon, or before a process id and a colon: syslog, journald, and programs that name themselves."""
+BEGINNING = 160
+"""Characters of a line within which a tag may be."""
+LOGGED = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|\blevel=\w+|^\[?\d{4}[-/]\d\d[-/]\d\d[T ]|\[(?:ERROR|WARN\w*|FATAL|INFO)\]|^\{\"")
+"""Forms of klog, logrus and others: a line of one names its program at times only."""
+GENERAL = ("systemd", "kubelet", "engine", "kernel", "framework", "modprobe")
+"""Programs that write about others: they do not decide whose the lines without a name are."""
+
+
+class Program(NamedTuple):
+    """A row of catalog/programs.yml. ``kind``: of `gpu-explain read`; None: rows of section ``service``."""
+
+    key: str
+    name: str
+    kind: str | None
+    about: str | None
+    log: str
+    check: str | None
+    tags: Pattern[str] | None
+    lines: tuple[Pattern[str], ...]
+
+    @property
+    def short(self) -> str:
+        """The name without what it is."""
+        return self.name.partition(" (")[0]
+
+
+def _read(key: str, row: dict[str, str | list[str] | None]) -> Program:
+    tags, lines = row.get("tags"), row.get("lines")
+    named = re.compile("(?:%s)$" % "|".join(tags), re.IGNORECASE) if isinstance(tags, list) else None
+    patterns = tuple(re.compile(one) for one in lines) if isinstance(lines, list) else ()
+    kind, about, check = (str(row[name]) if row.get(name) else None for name in ("kind", "about", "check"))
+    return Program(key, str(row["name"]), kind, about, str(row["log"]), check, named, patterns)
+
+
+PROGRAMS: dict[str, Program] = {key: _read(key, row) for key, row in data.PROGRAMS.items()}
+
+
+def program_of(line: str) -> str | None:
+    """Return the program that a line names, by its tag first."""
+    for place in TAG.finditer(line[:BEGINNING]):
+        tag = place.group(1).rpartition("/")[2]
+        found = next((one.key for one in PROGRAMS.values() if one.tags and one.tags.match(tag)), None)
+        if found and found != "systemd":  # it names the unit of which it writes behind its tag
+            return found
+    return next((one.key for one in PROGRAMS.values() if any(pattern.search(line) for pattern in one.lines)), None)
+
+
+def programs_of(lines: list[Line]) -> list[str | None]:
+    """Return the program of each line.
+
+    A line without a name has that of the line before it if it continues that one, and that of the other lines if these
+    are of one program.
+    """
+    found: list[str | None] = []
+    for line in lines:
+        key = program_of(line.text)
+        found.append(found[-1] if key is None and found and line.text[:1] in (" ", "\t") else key)
+    keys = {key for key in found if key and key not in GENERAL}
+    only = keys.pop() if len(keys) == 1 else None
+    return [only if key is None and LOGGED.search(line.text) else key for line, key in zip(lines, found, strict=True)]
+
+
+CALLERS = (
+    ("enroot", re.compile(r"\bpyxis: |/etc/enroot/|\benroot\b|^slurmstepd: ", re.MULTILINE)),
+    ("incus", re.compile(r"\bincusd?\b|^lxc \S+ \d{14}|/lxc[/.]|\blxd\b|\bliblxc\b|src/lxc/", re.MULTILINE)),
+    ("kata", re.compile(r"\bkata\b|nvidia\.com/pgpu|\bcold plug", re.IGNORECASE)),
+    ("operator", re.compile(r"/usr/local/nvidia/toolkit|\bopenshift\b|gpu-operator", re.IGNORECASE)),
+    ("crio", re.compile(r"\bcri-?o\b", re.IGNORECASE)),
+    ("podman", re.compile(r"\bpodman\b|\blibpod\b|\bbuildah\b|Error: (?:crun|setting up CDI)", re.IGNORECASE)),
+    ("k3s", re.compile(r"\bk3s\b|\brke2\b|/var/lib/rancher", re.IGNORECASE)),
+    ("kubelet", re.compile(r"\bkubelet\b|FailedCreatePodSandBox|RunPodSandbox|containerd task", re.IGNORECASE)),
+    ("docker", re.compile(r"\bdocker\b|Error response from daemon", re.IGNORECASE)),
+)
+
+
+def caller(text: str) -> str | None:
+    """Return who called NVIDIA's container programs: remedies differ, as each has its own configuration."""
+    return next((name for name, pattern in CALLERS if pattern.search(text)), None)

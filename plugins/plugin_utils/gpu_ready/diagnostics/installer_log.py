@@ -109,7 +109,7 @@ KERNELS = message_table.prepared(
             r"-for-%(k)s\.failed\.log",
             r"\bon kernel:? %(k)s",
             r"/var/lib/dkms/[\w-]{1,60}/[\w.]{1,40}/%(k)s/",
-            r"for kernel %(k)s",
+            r"for kernel[ -]%(k)s",
             r"headers for (?:the )?(?:target )?kernel %(k)s",
             r"KERNEL_UNAME=%(k)s",
             r"--kernel-name=%(k)s",
@@ -218,7 +218,8 @@ def causes(text: str) -> tuple[bool, list[Found]]:
         found = [cause for cause in found if not cause.entry.consequence]
     kept: dict[str, Found] = {}
     for cause in found:
-        kept.setdefault(cause.entry.code, cause)
+        first = kept.setdefault(cause.entry.code, cause)
+        kept[cause.entry.code] = first._replace(values={**cause.values, **first.values})  # a later line names the log
     return wrong, list(kept.values())
 
 

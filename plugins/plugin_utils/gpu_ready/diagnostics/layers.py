@@ -9,18 +9,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..catalog import messages as data
-from . import message_table, programs, status_words
-from .message_table import ERROR, INFO, LIKELY, SERVICE, SEVERITIES, Entry, Explanation, Found, fill, gpu_argument
+from . import message_table, programs, smi, status_words
+from .message_table import INFO, LIKELY, SERVICE, SEVERITIES, Entry, Explanation, Found, fill, gpu_argument
 from .programs import PROGRAMS
 from .status_words import StatusWord
-from .text_lines import Line, flatten, lines_of
+from .text_lines import LONGEST, Line, flatten, lines_of
 
 ERROR_WORD = re.compile(
     r"\b(?:err|errors?|errno|fail(?:s|ed|ures?|ing)?|fatal|panic|can ?not|can.t|could ?n.?t|could not|unable|denied|refus(?:ed|ing)"
     r"|reject(?:ed|ing)|invalid|not (?:found|available|supported|permitted|allowed|ready|installed|loaded|running|compatible|detected)"
     r"|no such|timed[ -]?out|timeout|abort(?:ed|ing)?|crash(?:ed)?|unrecogni[sz]ed|mismatch(?:ed)?|missing|unexpected|unhealthy"
     r"|exceeded|killed|segfault|oops|exception|traceback|unresolvable|in use|busy|broken|corrupt(?:ed)?|lost|dumped"
-    r"|insufficient|unknown|degraded|unavailable|unreachable|does(?: not|n.t) exist|incompatible|violat\w+|stuck|hung)\b"
+    r"|(?:do|does|did|is|are|was|were|has|have|wo|could|would)n.t|insufficient|unknown|degraded|unavailable|unreachable|does(?: not|n.t) exist|incompatible|violat\w+|stuck|hung)\b"
     r"|\blevel=(?:error|fatal|panic)|^[EF]\d{4} |\bNV_ERR_|\bBUG: |Deadline ?Exceeded|Unhandled|Error:|Exception\b|Error\b",
     re.IGNORECASE,
 )
@@ -57,7 +57,11 @@ class Unread(NamedTuple):
     def weight(self) -> int:
         """How telling the line is."""
         points = (STRONG, 2), (GPU_WORD, 2)
-        return sum(value for pattern, value in points if pattern.search(self.line.text)) + 2 * bool(self.words) + bool(self.program)
+        return (
+            sum(value for pattern, value in points if pattern.search(self.line.text))
+            + 2 * bool(self.words)
+            + bool(self.program)
+        )
 
 
 def suspicious(text: str) -> list[Line]:
@@ -67,11 +71,21 @@ def suspicious(text: str) -> list[Line]:
 
 
 def is_known(kind: str, text: str, program: str | None) -> bool:
-    """Return True if a message of the table matches in a line, however it was judged."""
+    """Return True if a message of the table matches in a line, however it was judged.
+
+    Beside an answer of nvidia-smi only messages about single GPUs are judged.
+    """
     small = text.lower()
     other = PROGRAMS[program].kind if program else None
     tables = {SEARCHED[kind], SEARCHED.get(other or "", SERVICE), SERVICE}
-    rows = [entry for name in tables for entry in message_table.table(name) if not is_general(entry)]
+    rows = [
+        entry
+        for name in tables
+        for entry in message_table.table(name)
+        if not is_general(entry)
+        and entry.program in (None, program)
+        and (kind != "nvidia-smi" or entry.code in smi.OF_ONE_GPU)
+    ]
     return bool(message_table.matches(HARMLESS, text, small)) or any(
         message_table.matches(entry.patterns, text, small) for entry in rows
     )
@@ -89,14 +103,35 @@ def unread(kind: str, text: str, lines: list[Line] | None = None) -> list[Unread
     """
     given = {line.number for line in lines} if lines is not None else None
     marked = [line for line in suspicious(text) if given is None or line.number in given]
-    whole = {line.number: line.text for line in lines_of(text)} if marked else {}
+    if not marked:
+        return []
+    whole = {line.number: line.text for line in lines_of(text)}
+    own = programs.programs_of(lines if lines is not None else lines_of(text), {line.number for line in marked})
     found = []
-    for line, program in zip(marked, programs.programs_of(marked), strict=True):
+    for line in marked:
+        program = own.get(line.number)
         # A message that a terminal or program broke is known with its other half.
         halves = " ".join((whole.get(line.number - 1, ""), line.text, whole.get(line.number + 1, "")))
-        if not is_known(kind, line.text, program) and not (is_known(kind, halves, program) and is_broken(kind, halves, line, program)):
+        if not is_known(kind, line.text, program) and not (
+            is_known(kind, halves, program) and is_broken(kind, halves, line, program)
+        ):
             found.append(Unread(line, program, status_words.find(line.text, program)))
     return found
+
+
+def left_over(kind: str, text: str, found: list[Explanation], lines: list[Line] | None = None) -> list[Unread]:
+    """Return the unread lines that are worth a word beside the problems of a text.
+
+    Those of a program of which a problem is known are its consequences.
+    """
+    left = unread(kind, text, lines)
+    taken = {one.line for one in found}
+    explained = {
+        programs.program_of(line.text)
+        for line in lines_of(text)
+        if line.number in {one.line for one in found if one.severity != INFO}
+    }
+    return [one for one in left if one.line.number not in taken and not (one.program and one.program in explained)]
 
 
 def is_broken(kind: str, halves: str, line: Line, program: str | None) -> bool:
@@ -106,13 +141,30 @@ def is_broken(kind: str, halves: str, line: Line, program: str | None) -> bool:
 
 
 def of_services(text: str) -> list[Found]:
-    """Return the known messages of programs beside the driver, each in lines of its program."""
-    found = message_table.find_broken(SERVICE, text)
-    if not found:
+    """Return the known messages of programs beside the driver, each in a line of its program."""
+    rows = message_table.possible(SERVICE, text.lower())
+    if not rows:
         return []
-    lines = {line.number: line.text for line in lines_of(text)}
-    own = [(row, programs.program_of(lines.get(row.line or 0, ""))) for row in found]
-    return [row for row, program in own if row.entry.program in (None, program) or program in (None, *programs.GENERAL)]
+    lines = lines_of(text)
+    marked = {line.number for line in suspicious(text)}
+    own = programs.programs_of(lines, marked)
+    found: list[Found] = []
+    seen: set[str] = set()
+    for line, behind in zip(lines, [*lines[1:], Line(0, "")], strict=True):
+        program = own.get(line.number)
+        fitting = [row for row in rows if row.program == program and row.code not in seen]
+        if line.number not in marked or not fitting:
+            continue
+        # A terminal or mailer may have broken the line.
+        continued = own.get(behind.number) is None and not programs.LOGGED.search(behind.text)
+        for flat in (flatten([line]), *([flatten([line, behind])] if continued and behind.text.strip() else [])):
+            hits = message_table.find(SERVICE, flat, fitting)
+            if hits:
+                found += [row for row in hits if row.entry.code not in seen]
+                seen |= {row.entry.code for row in hits}
+                break
+    causes = [row for row in found if not row.entry.consequence]
+    return causes or found
 
 
 def of_words(found: list[Unread]) -> list[Explanation]:
@@ -138,13 +190,25 @@ def of_word(one: Unread) -> Explanation:
     word, program = one.words[0], PROGRAMS.get(one.program or "")
     row = data.STATUS_WORDS["actions"][word.action]
     unit = UNIT.search(one.line.text)
-    remedy = fill(row["remedy"], {"unit": unit.group(1) if unit else None, "gpu": gpu_argument(address_in(one.line.text))})
+    remedy = fill(
+        row["remedy"], {"unit": unit.group(1) if unit else None, "gpu": gpu_argument(address_in(one.line.text))}
+    )
     name = program.name if program else "a program"
     cause = "%s: %s (%s)" % (name, word.means, word.shown)
     if program and program.check:
         remedy = "%s; then %s" % (remedy, program.check)
     code = "status_" + word.word.lower().replace("-", "_")
-    return Explanation(code, cause, remedy, address_in(one.line.text), quote(one.line), one.line.number, row["severity"], LIKELY, row["asks"])
+    return Explanation(
+        code,
+        cause,
+        remedy,
+        address_in(one.line.text),
+        quote(one.line),
+        one.line.number,
+        row["severity"],
+        LIKELY,
+        row["asks"],
+    )
 
 
 ADDRESS = re.compile(r"\b((?:[0-9a-fA-F]{4,8}:)[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b")
@@ -157,8 +221,10 @@ def address_in(text: str) -> str | None:
 
 
 def quote(line: Line) -> str:
-    """Return a line as a quote, from where its message begins."""
+    """Return a line as a quote; of a long one the message with the error word."""
     flat = flatten([line])
+    if len(flat.text) <= LONGEST:
+        return flat.text
     match = ERROR_WORD.search(flat.text)
     return flat.quote(match.start(), match.end()) if match else flat.text[:160]
 
@@ -171,10 +237,20 @@ def of_kernel(kind: str, text: str, reader: Reader) -> list[Explanation]:
     if kind == "dmesg" or not programs.PROGRAMS["kernel"].lines[0].search(text):
         return []
     lines = [line if programs.program_of(line) == "kernel" else "" for line in text.split("\n")]
-    return [one for one in reader("\n".join(lines)) if one.severity != INFO]
+    return [one for one in reader("\n".join(lines)) if one.severity != INFO and one.code not in EFFECTS]
 
 
-CONSEQUENCES = ("no_such_device", "module_load_failed", "dkms_failed", "invalid_module_format", "no_devices", "container_other", "nvml_failed")
+EFFECTS = tuple(entry.code for entry in message_table.table(message_table.KERNEL) if entry.consequence)
+"""What the kernel says of a failure whose reason it does not name."""
+CONSEQUENCES = (
+    "no_such_device",
+    "module_load_failed",
+    "dkms_failed",
+    "invalid_module_format",
+    "no_devices",
+    "container_other",
+    "nvml_failed",
+)
 """What other programs say when the kernel's own words name the reason."""
 
 
@@ -188,10 +264,15 @@ def complete(kind: str, text: str, known: list[Explanation], kernel: Reader) -> 
         reasons = of_kernel(kind, text, kernel)
         if reasons:
             found = reasons + [one for one in found if one.code not in CONSEQUENCES]
-    codes = {one.code for one in found}
-    caller = programs.caller(text)
-    services = [message_table.explanation(row, None, caller) for row in of_services(text) if row.entry.code not in codes]
-    found = sorted(found + services, key=lambda one: SEVERITIES.index(one.severity)) if services else found
-    if not any(one.severity != INFO for one in found):
-        found += [one for one in of_words(unread(kind, text)) if one.severity in (ERROR, "critical", "warning")]
+    rows = [
+        row for row in of_services(text) if not (row.entry.consequence and any(one.severity != INFO for one in found))
+    ]
+    if rows:
+        caller, lines = programs.caller(text), {row.line for row in rows}
+        # A row of the program says more than one that any program's words match.
+        services = [message_table.explanation(row, None, caller) for row in rows]
+        found = services + [one for one in found if one.line not in lines or kind != "container-error"]
+        found = sorted(found, key=lambda one: SEVERITIES.index(one.severity))
+    if not any(one.severity != INFO and one.code not in EFFECTS for one in found):
+        found = [one for one in of_words(unread(kind, text)) if one.severity != INFO] + found
     return found

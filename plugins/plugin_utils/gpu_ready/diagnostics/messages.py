@@ -21,7 +21,8 @@ __all__ = [
 ]  # fmt: skip
 
 SMI_STATES: dict[str, tuple[str, str]] = {
-    entry.code: (message_table.fill(entry.cause, {}), message_table.fill(entry.remedy, {})) for entry in message_table.table(NVIDIA_SMI)
+    entry.code: (message_table.fill(entry.cause, {}), message_table.fill(entry.remedy, {}))
+    for entry in message_table.table(NVIDIA_SMI)
 }
 """Every state of an unusable answer of nvidia-smi or NVML, with cause and remedy."""
 

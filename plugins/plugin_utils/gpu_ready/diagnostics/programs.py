@@ -11,7 +11,9 @@ TAG = re.compile(r"(?:^|[\s>|\"'])([A-Za-z][\w./@-]{1,60})(?:\[\d{1,10}\]|\(\d{1
 """A name before a colon, or before a process id and a colon: syslog, journald, and programs that name themselves."""
 BEGINNING = 160
 """Characters of a line within which a tag may be."""
-LOGGED = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|\blevel=\w+|^\[?\d{4}[-/]\d\d[-/]\d\d[T ]|\[(?:ERROR|WARN\w*|FATAL|INFO)\]|^\{\"")
+LOGGED = re.compile(
+    r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|\blevel=\w+|^\[?\d{4}[-/]\d\d[-/]\d\d[T ]|\[(?:ERROR|WARN\w*|FATAL|INFO)\]|^\{\""
+)
 """Forms of klog, logrus and others: a line of one names its program at times only."""
 GENERAL = ("systemd", "kubelet", "engine", "kernel", "framework", "modprobe")
 """Programs that write about others: they do not decide whose the lines without a name are."""
@@ -48,27 +50,48 @@ PROGRAMS: dict[str, Program] = {key: _read(key, row) for key, row in data.PROGRA
 
 def program_of(line: str) -> str | None:
     """Return the program that a line names, by its tag first."""
-    for place in TAG.finditer(line[:BEGINNING]):
+    named = None
+    for place in TAG.finditer(line[:BEGINNING]):  # the last one is the program whose words another one passes on
         tag = place.group(1).rpartition("/")[2]
-        found = next((one.key for one in PROGRAMS.values() if one.tags and one.tags.match(tag)), None)
-        if found and found != "systemd":  # it names the unit of which it writes behind its tag
-            return found
+        named = next((one.key for one in PROGRAMS.values() if one.tags and one.tags.match(tag)), named)
+    if named and named != "systemd":  # it names the unit of which it writes
+        return named
     return next((one.key for one in PROGRAMS.values() if any(pattern.search(line) for pattern in one.lines)), None)
 
 
-def programs_of(lines: list[Line]) -> list[str | None]:
-    """Return the program of each line.
+def tag_of(line: str) -> str | None:
+    """Return the name with which an unknown program tags its line, None where there is none."""
+    tags = [place.group(1) for place in TAG.finditer(line[:BEGINNING])]
+    return next((tag for tag in tags if not LEVEL.match(tag)), None)
+
+
+LEVEL = re.compile(
+    r"(?:error|err|fatal|warn(?:ing)?|info|debug|crit(?:ical)?|alert|notice|note|panic|remedy|hint)$", re.IGNORECASE
+)
+
+
+SHORT = 400
+"""Lines of a text up to which all of them are looked at closely; of longer ones only the marked ones are."""
+
+
+def programs_of(lines: list[Line], marked: set[int]) -> dict[int, str | None]:
+    """Return the program of each line, by its number; of a long text only of the marked lines.
 
     A line without a name has that of the line before it if it continues that one, and that of the other lines if these
     are of one program.
     """
     found: list[str | None] = []
+    lines = lines if len(lines) <= SHORT else [line for line in lines if line.number in marked]
     for line in lines:
-        key = program_of(line.text)
+        # `systemctl status` indents what it says of a unit; that text names other programs.
+        key = found[-1] if found and found[-1] and line.text[:4] == "    " else program_of(line.text)
         found.append(found[-1] if key is None and found and line.text[:1] in (" ", "\t") else key)
     keys = {key for key in found if key and key not in GENERAL}
     only = keys.pop() if len(keys) == 1 else None
-    return [only if key is None and LOGGED.search(line.text) else key for line, key in zip(lines, found, strict=True)]
+    return {
+        line.number: only if key is None and LOGGED.search(line.text) else key
+        for line, key in zip(lines, found, strict=True)
+    }
 
 
 CALLERS = (

@@ -194,8 +194,6 @@ def heads(ask: Any, gpus: list[dict[str, Any]]) -> dict[str, Any]:
     }
     modes = {gpu["mig"] for gpu in gpus if gpu.get("mig")}
     whole["mig"] = modes.pop() if len(modes) == 1 else None
-    if whole["attached_gpus"] is not None and whole["attached_gpus"] != len(gpus):
-        whole["gpu_elements"] = len(gpus)
     if cuda and cuda.strip("[]") in ("N/A", "Not Found"):
         whole["vgpu_host"] = True
     return whole
@@ -245,6 +243,8 @@ def read_xml(text: str) -> Reading | None:
         mig = tag("current_mig", part)
         gpus.append(dict(gpu, mig=mig) if mig else gpu)
     whole = heads(lambda name: tag(name.lower().replace(" ", "_"), head), gpus)
+    if whole["attached_gpus"] is not None and whole["attached_gpus"] != len(gpus):
+        whole["gpu_elements"] = len(gpus)
     whole["mig_devices"] = len(re.findall(r"<mig_device>", text))
     if not well_formed(text):
         whole["well_formed"] = False

@@ -80,6 +80,10 @@ def find(line: str, program: str | None) -> list[StatusWord]:
             place = pattern.search(line) if words in small else None
             if place:
                 here.setdefault(word, place.start())
-        rows = [StatusWord(one.name, word, one.words[word][1], one.words[word][0], at) for word, at in here.items() if word in one.words]
+        rows = [
+            StatusWord(one.name, word, one.words[word][1], one.words[word][0], at)
+            for word, at in here.items()
+            if word in one.words
+        ]
         found += sorted(rows, key=lambda row: -row.position)
     return [row for row in found if row.action != NONE]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ....module_utils.gpu_ready.monitor.kmsg import ACTION, LOADED
 from ....module_utils.gpu_ready.system import kernel_messages
 from ..catalog import messages as data
-from .message_table import CRITICAL, ERROR, INFO, REBOOT, SEVERITIES, WATCH, fill, gpu_argument
+from .message_table import CRITICAL, ERROR, INFO, NOTHING, REBOOT, SEVERITIES, WATCH, fill, gpu_argument
 
 PLACE = r"\((?:PCI:)?\s?(?P<address>[^\s)]*?)(?P<instance>(?: GPU-C?I:\d{1,6})*)\s?\):\s*(?P<number>\d{1,6})(?!\d)"
 XID = re.compile(r"(?<![A-Za-z])Xid " + PLACE)
@@ -136,7 +136,7 @@ def judge(found: list[Xid]) -> list[tuple[Xid, Meaning]]:
     judged: list[tuple[Xid, Meaning]] = []
     for place, one in enumerate(found):
         if one.switch is not None:
-            means = judge_sxid(one)
+            means = judge_sxid(one, found)
         elif one.number == CLEANUP:
             means = judge_cleanup(one, found[:place])
         elif one.number == RECOVERY:
@@ -214,7 +214,9 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
     name = 'the required recovery action has changed to "%s"' % action.group(2)
     for number, row in data.RECOVERY_ACTIONS.items():
         # By its name; by its number where the driver's name for it is not known (it writes "Unknown" for new ones).
-        if row["name"].lower() == action.group(2).lower() or (number == int(action.group(1), 16) and number > LAST_NAMED):
+        if row["name"].lower() == action.group(2).lower() or (
+            number == int(action.group(1), 16) and number > LAST_NAMED
+        ):
             means = of_row(row, name, one.address)
     if not last:
         remedy = "see the GPU's last Xid 154, which names the action that is required now"
@@ -222,13 +224,21 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
     return means._replace(name=name)
 
 
-def judge_sxid(one: Xid) -> Meaning:
-    """By the severity in the text: the numbers are the switch's own, explained in its documents."""
-    if FATAL_SXID.search(one.text):
+def judge_sxid(one: Xid, found: list[Xid]) -> Meaning:
+    """By the severity in the text: the numbers are the switch's own, explained in its documents.
+
+    One error is reported in several lines, of which some have data only: the other lines of the same number and switch count.
+    """
+    texts = [
+        other.text
+        for other in found
+        if (other.number, other.switch, other.address) == (one.number, one.switch, one.address)
+    ]
+    if any(FATAL_SXID.search(text) for text in texts):
         return FATAL_SWITCH
-    if MILD_SXID.search(one.text):
+    if any(MILD_SXID.search(text) for text in texts):
         remedy = "nothing to do: NVIDIA's fabric manager guide says that it can be ignored"
-        return Meaning(INFO, "non-fatal error of an NVSwitch", data.SXIDS.get(one.number, remedy))
+        return Meaning(INFO, "non-fatal error of an NVSwitch", data.SXIDS.get(one.number, remedy), action=NOTHING)
     remedy = "look for the line of the same number that says Fatal or Non-fatal, and in /var/log/fabricmanager.log"
     return Meaning(ERROR, "error of an NVSwitch, whose severity this line does not say", remedy)
 

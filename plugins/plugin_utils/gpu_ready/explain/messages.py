@@ -38,7 +38,8 @@ def read_smi(text: str) -> dict[str, Any]:
 def describe_smi(answer: dict[str, Any]) -> list[str]:
     """Return what an output of nvidia-smi means."""
     if answer["usable"] or answer.get("topology"):
-        return verdict.describe(answer, "nvidia-smi", describe_gpus(answer), clear_smi(answer))
+        shown, clear = describe_gpus(answer), clear_smi(answer)
+        return verdict.describe(answer, "nvidia-smi", [*clear, *shown] if answer["problems"] else shown, clear)
     named = "The text names the GPU %s." % answer.get("bus_id")
     facts = [at(answer["lines"].get("bus_id"), named)] if answer.get("bus_id") else []
     return verdict.describe(answer, "nvidia-smi", facts)

@@ -1,7 +1,7 @@
 """What to do about a text, why, and which of its lines show it: the answer of `gpu-explain read` for kinds with failures."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..diagnostics import layers, messages, programs
@@ -25,14 +25,19 @@ def complete(kind: str, text: str, answer: dict[str, Any], lines: list[Line] | N
     ``lines``: those of the text that are messages.
     """
     found = messages.complete(kind, text, answer["problems"])
-    taken = {one.line for one in found}
-    left = [one for one in layers.unread(kind, text, lines) if one.line.number not in taken]
+    left = layers.left_over(kind, text, found, lines)
     return dict(
         answer,
         problems=[row(problem) for problem in found],
         actions=actions(found),
         unread=[
-            {"line": one.line.number, "program": one.program, "text": layers.quote(one.line), "weight": one.weight}
+            {
+                "line": one.line.number,
+                "program": one.program,
+                "tag": programs.tag_of(one.line.text),
+                "text": layers.quote(one.line),
+                "weight": one.weight,
+            }
             for one in left
         ],
     )
@@ -45,7 +50,9 @@ def row(problem: Explanation) -> dict[str, Any]:
 
 
 def target_of(problem: Explanation) -> str | None:
-    """Return the GPU that a problem is about, None for the host."""
+    """Return the GPU that a problem is about, None for the host and its switches."""
+    if problem.code == "sxid":
+        return None
     detail = (problem.detail or "").lower()
     return re.sub(r"\.0$", "", detail)[-10:] if ADDRESS.match(detail) else None
 
@@ -104,7 +111,7 @@ class Quotes:
         return "%s: %s" % (sentence, quoted(text))
 
 
-def describe(answer: dict[str, Any], kind: str, facts: Iterable[str] = (), clear: Iterable[str] = ()) -> list[str]:
+def describe(answer: dict[str, Any], kind: str, facts: Sequence[str] = (), clear: Sequence[str] = ()) -> list[str]:
     """Return what to do now, then causes with their evidence, then facts.
 
     ``clear``: what the text proves to be in order; said first where nothing else is to be said.
@@ -117,7 +124,10 @@ def describe(answer: dict[str, Any], kind: str, facts: Iterable[str] = (), clear
         if clear and not foreign:
             return limited([*clear, *facts, *mention(left, quotes)])
         if clear:
-            part = "Read in part: %s with error words %s not known." % (lines_of(len(left)), "is" if len(left) == 1 else "are")
+            part = "Read in part: %s with error words %s not known." % (
+                lines_of(len(left)),
+                "is" if len(left) == 1 else "are",
+            )
             return limited([part, *unknown_lines(left, quotes), *clear, *facts])
         return limited([*unknown(left, quotes), *facts]) if left else [*facts, *nothing(kind)]
     lines = what_to_do(answer["actions"])
@@ -128,14 +138,17 @@ def describe(answer: dict[str, Any], kind: str, facts: Iterable[str] = (), clear
         lines.append(at(problem["line"], quotes.add(problem["cause"], problem["message"]), *marks))
     shown = {one["remedy"] for one in answer["actions"]}
     others = [one["remedy"] for one in answer["problems"] if one["action"] == FIX and one["remedy"] not in shown]
-    lines += ["Then: %s." % remedy for remedy in list(dict.fromkeys(others))[: max(0, REMEDIES - len(answer["actions"]))]]
+    lines += [
+        "Then: %s." % remedy for remedy in list(dict.fromkeys(others))[: max(0, REMEDIES - len(answer["actions"]))]
+    ]
     said = mention(left, quotes)
-    return limited([*lines, *facts, *([] if serious else clear)], said)
+    told = [] if serious else [line for line in clear if line not in facts]
+    return limited([*lines, *facts, *told], said)
 
 
 def what_to_do(found: list[dict[str, Any]]) -> list[str]:
     """Return the lines with what to do now, the strongest first."""
-    lines = []
+    lines: list[str] = []
     for one in found[:REMEDIES]:
         which = " for GPU %s" % ", ".join(one["gpus"]) if one["gpus"] and len(found) > 1 or len(one["gpus"]) > 1 else ""
         lines.append("%s%s: %s." % ("Do now" if not lines else "Also", which, one["remedy"]))
@@ -178,15 +191,16 @@ def mention(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
     """Return one line about lines with error words that nobody knows."""
     if not left:
         return []
-    what = "Not read: %s with error words" % lines_of(len(left))
-    return [quotes.add("%s, line %d of %s first" % (what, left[0]["line"], name_of(left[0])), left[0]["text"])]
+    first = list({name_of(one): one for one in reversed(left)}.items())[::-1]
+    places = ["line %d of %s" % (one["line"], name) for name, one in first[:QUOTES]]
+    what = "Not read: %s with error words, %s" % (lines_of(len(left)), " and ".join(places))
+    return [quotes.add(what, left[0]["text"])]
 
 
 def name_of(one: dict[str, Any]) -> str:
     """Return the program of a line as people call it."""
     known = programs.PROGRAMS.get(one["program"] or "")
-    tag = programs.TAG.search(one["text"])
-    return known.short if known else tag.group(1) if tag else "an unknown program"
+    return known.short if known else str(one["tag"] or "an unknown program")
 
 
 def unknown_lines(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
@@ -200,11 +214,19 @@ def unknown(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
     known = next((programs.PROGRAMS[one["program"]] for one in left if one["program"]), None)
     if known is None:
         lines = ["Do now: read the lines below and the log of the program that wrote them."]
-        return [*lines, "Its messages are not known to gpu-ready.", *unknown_lines(left, quotes)]
+        return [
+            *lines,
+            "This text has errors of a program whose messages gpu-ready does not know.",
+            *unknown_lines(left, quotes),
+        ]
     check = "%s; then %s" % (known.log, known.check) if known.check else known.log
     about = ", which concerns %s" % known.about if known.about else ""
     lines = ["Do now: read its own log, %s." % check]
-    return [*lines, "%s reports an error that gpu-ready does not know%s." % (capitalized(known.name), about), *unknown_lines(left, quotes)]
+    return [
+        *lines,
+        "%s reports an error that gpu-ready does not know%s." % (capitalized(known.name), about),
+        *unknown_lines(left, quotes),
+    ]
 
 
 SEARCHED = {
@@ -231,4 +253,7 @@ SEARCHED = {
 def nothing(kind: str) -> list[str]:
     """Return what to say of a text without any known message or error word."""
     what, remedy = SEARCHED[kind]
-    return ["Nothing known is in this text, and no line with an error; it was searched for %s." % what, "Remedy: %s." % remedy]
+    return [
+        "Nothing known is in this text, and no line with an error; it was searched for %s." % what,
+        "Remedy: %s." % remedy,
+    ]

@@ -20,7 +20,10 @@ GPU = re.compile(
     r"|clique|compute.?domain|resource.?claim|dynamic.?resource|\blxc\b|incus",
     re.IGNORECASE,
 )
-"""With one of these a general message does not show that a failure is not about GPUs. Engines do not name a hook's program."""
+"""With one of these a general message does not show that a failure is not about GPUs.
+
+Engines do not name a hook's program.
+"""
 GENERAL = "container_other"
 """The row of messages that any program writes: they say nothing of GPUs only where nothing else in the text does."""
 DISPLAY = re.compile(r"(?:VGA compatible|3D|Display) controller(?: \[03\d\d\])?: (.{1,60})")

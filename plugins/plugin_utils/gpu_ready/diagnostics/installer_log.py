@@ -140,6 +140,7 @@ PACKAGES = message_table.prepared(
         )
     ]
 )
+BUILD = "dkms_build_failed"
 WARNS = "no_supported_gpu"
 """The one cause that a mere warning names."""
 
@@ -220,6 +221,8 @@ def causes(text: str) -> tuple[bool, list[Found]]:
     for cause in found:
         first = kept.setdefault(cause.entry.code, cause)
         kept[cause.entry.code] = first._replace(values={**cause.values, **first.values})  # a later line names the log
+    if any(cause.entry.names == BUILD for cause in kept.values()):
+        kept.pop("packages_conflict", None)  # the package manager says so of a package whose module was not built
     return wrong, list(kept.values())
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ....module_utils.gpu_ready.system import nvrm_version
 from . import kernel_events, message_table, status_words
 from .kernel_events import Event
-from .kernel_lines import LogMessage, messages_of, streams
+from .kernel_lines import END, LogMessage, messages_of, streams
 from .message_table import KERNEL, SEVERITIES, Explanation, Found
 from .text_lines import Flat, chain
 
@@ -110,6 +110,7 @@ def explanations(log: Log) -> list[Explanation]:
     rows = [with_status(message_table.explanation(row, address_of(row, log)), log) for row in complaints(log)]
     found = rows + kernel_events.explanations(log.events)
     place = {entry.code: number for number, entry in enumerate(message_table.table(KERNEL))}
+    found = [one._replace(message=(one.message or "").split(END)[0]) for one in found]
     return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), place[one.code]))
 
 

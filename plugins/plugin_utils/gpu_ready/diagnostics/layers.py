@@ -1,7 +1,7 @@
 """What a text says beside the messages of its own kind: other programs' messages, status words, and what nobody knows.
 
-A text is read in three layers: known messages (the readers of each kind, and the rows of other programs), status words of
-programs, and lines with error words that remain unread. Nothing is concluded from what is not read.
+A text is read in three layers: known messages (the readers of each kind, and the rows of other programs), status words
+of programs, and lines with error words that remain unread. Nothing is concluded from what is not read.
 """
 
 import re
@@ -16,18 +16,21 @@ from .status_words import StatusWord
 from .text_lines import LONGEST, Line, flatten, lines_of
 
 ERROR_WORD = re.compile(
-    r"\b(?:err|errors?|errno|fail(?:s|ed|ures?|ing)?|fatal|panic|can ?not|can.t|could ?n.?t|could not|unable|denied|refus(?:ed|ing)"
-    r"|reject(?:ed|ing)|invalid|not (?:found|available|supported|permitted|allowed|ready|installed|loaded|running|compatible|detected)"
-    r"|no such|timed[ -]?out|timeout|abort(?:ed|ing)?|crash(?:ed)?|unrecogni[sz]ed|mismatch(?:ed)?|missing|unexpected|unhealthy"
-    r"|exceeded|killed|segfault|oops|exception|traceback|unresolvable|in use|busy|broken|corrupt(?:ed)?|lost|dumped"
-    r"|(?:do|does|did|is|are|was|were|has|have|wo|could|would)n.t|insufficient|unknown|degraded|unavailable|unreachable|does(?: not|n.t) exist|incompatible|violat\w+|stuck|hung)\b"
-    r"|\blevel=(?:error|fatal|panic)|^[EF]\d{4} |\bNV_ERR_|\bBUG: |Deadline ?Exceeded|Unhandled|Error:|Exception\b|Error\b",
+    r"\b(?:err|errors?|errno|fail(?:s|ed|ures?|ing)?|fatal|panic|can ?not|can.t|could ?n.?t|could not|unable|denied"
+    r"|refus(?:ed|ing)|reject(?:ed|ing)|invalid|no such|timed[ -]?out|timeout|abort(?:ed|ing)?|crash(?:ed)?"
+    r"|not (?:found|available|supported|permitted|allowed|ready|installed|loaded|running|compatible|detected)"
+    r"|unrecogni[sz]ed|mismatch(?:ed)?|missing|unexpected|unhealthy|exceeded|killed|segfault|oops|exception|traceback"
+    r"|unresolvable|in use|busy|broken|corrupt(?:ed)?|lost|dumped|insufficient|unknown|degraded|unavailable"
+    r"|(?:do|does|did|is|are|was|were|has|have|wo|could|would)n.t|unreachable|does(?: not|n.t) exist|incompatible"
+    r"|violat\w+|stuck|hung)\b"
+    r"|\blevel=(?:error|fatal|panic)|^[EF]\d{4} |\bNV_ERR_|\bBUG: |Deadline ?Exceeded|Unhandled|Error:|(?:Exception|Error)\b",
     re.IGNORECASE,
 )
 HEALTHY = re.compile(
-    r"\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|problems?|faults?)\b|\b(?:errors?|failures?|failed|lost)\W{1,4}(?:0|none|no)\b"
-    r"|\berrors=\S+|\berror[_ ]?(?:recovery|handler|reporting|correction|detection)\w*|\bfail-?(?:over|safe)\w*|\bif \S+ fails\b"
-    r"|\b(?:error|errno|err|status|code|rc)[ =:]{1,3}0\b|\bnot found,? (?:using|skipping|ignor)|\bunknown flavour\b|\berr(?:or)?=nil\b"
+    r"\b(?:0|no|without|zero) (?:\w+ )?(?:errors?|failures?|problems?|faults?)\b"
+    r"|\b(?:errors?|failures?|failed|lost)\W{1,4}(?:0|none|no)\b|\bif \S+ fails\b|\bfail-?(?:over|safe)\w*"
+    r"|\berrors=\S+|\berror[_ ]?(?:recovery|handler|reporting|correction|detection)\w*|\bunknown flavour\b"
+    r"|\b(?:error|errno|err|status|code|rc)[ =:]{1,3}0\b|\bnot found,? (?:using|skipping|ignor)|\berr(?:or)?=nil\b"
     r"|\bon-failure\b|timeout[ =:]\d+|--\S*(?:timeout|error|fail)\S*",
     re.IGNORECASE,
 )
@@ -126,12 +129,16 @@ def left_over(kind: str, text: str, found: list[Explanation], lines: list[Line] 
     """
     left = unread(kind, text, lines)
     taken = {one.line for one in found}
-    explained = {
-        programs.program_of(line.text)
-        for line in lines_of(text)
-        if line.number in {one.line for one in found if one.severity != INFO}
-    }
-    return [one for one in left if one.line.number not in taken and not (one.program and one.program in explained)]
+    lines_found = {one.line for one in found if one.severity != INFO}
+    explained = {family(programs.program_of(line.text)) for line in lines_of(text) if line.number in lines_found}
+    return [
+        one for one in left if one.line.number not in taken and not (one.program and family(one.program) in explained)
+    ]
+
+
+def family(program: str | None) -> str | None:
+    """Return the kind of a program's texts, or the program: a failure of DKMS goes on in dpkg's words."""
+    return (PROGRAMS[program].kind or program) if program else None
 
 
 def is_broken(kind: str, halves: str, line: Line, program: str | None) -> bool:
@@ -232,12 +239,18 @@ def quote(line: Line) -> str:
 Reader = Callable[[str], list[Explanation]]
 
 
-def of_kernel(kind: str, text: str, reader: Reader) -> list[Explanation]:
-    """Return problems that the kernel's lines within another program's text report."""
-    if kind == "dmesg" or not programs.PROGRAMS["kernel"].lines[0].search(text):
+def of_other_kinds(kind: str, text: str, readers: dict[str, Reader], known: bool) -> list[Explanation]:
+    """Return problems that lines of other kinds report: the kernel's always, others where nothing is known yet."""
+    lines = text.split("\n")
+    if len(lines) > programs.SHORT and (kind == "dmesg" or not PROGRAMS["kernel"].lines[0].search(text)):
         return []
-    lines = [line if programs.program_of(line) == "kernel" else "" for line in text.split("\n")]
-    return [one for one in reader("\n".join(lines)) if one.severity != INFO and one.code not in EFFECTS]
+    kinds = [PROGRAMS[key].kind if key else None for key in map(programs.program_of, lines)]
+    found: list[Explanation] = []
+    for other in dict.fromkeys(kinds):
+        if other and other != kind and (other == "dmesg" or not known):
+            part = "\n".join(line if of == other else "" for line, of in zip(lines, kinds, strict=True))
+            found += [one for one in readers[other](part) if one.severity != INFO and one.code not in EFFECTS]
+    return found
 
 
 EFFECTS = tuple(entry.code for entry in message_table.table(message_table.KERNEL) if entry.consequence)
@@ -254,16 +267,15 @@ CONSEQUENCES = (
 """What other programs say when the kernel's own words name the reason."""
 
 
-def complete(kind: str, text: str, known: list[Explanation], kernel: Reader) -> list[Explanation]:
+def complete(kind: str, text: str, known: list[Explanation], readers: dict[str, Reader]) -> list[Explanation]:
     """Return the problems of a text with those that other programs' messages and status words show.
 
-    ``known``: what the reader of the kind found. ``kernel``: the reader of the kernel's log.
+    ``known``: what the reader of the kind found. ``readers``: of all kinds.
     """
     found = list(known)
-    if kind != "dmesg":
-        reasons = of_kernel(kind, text, kernel)
-        if reasons:
-            found = reasons + [one for one in found if one.code not in CONSEQUENCES]
+    reasons = of_other_kinds(kind, text, readers, bool(known))
+    if reasons:
+        found = reasons + [one for one in found if one.code not in CONSEQUENCES]
     rows = [
         row for row in of_services(text) if not (row.entry.consequence and any(one.severity != INFO for one in found))
     ]

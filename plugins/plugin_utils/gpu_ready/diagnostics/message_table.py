@@ -16,7 +16,7 @@ CERTAIN, LIKELY = "certain", "likely"
 NOTHING, WATCH, PROGRAM, FIX, DRAIN_RESET, RESET, REBOOT, POWER_CYCLE, REPLACE = ACTIONS = (
     "nothing", "watch", "program", "fix", "drain_reset", "reset", "reboot", "power_cycle", "replace",
 )  # fmt: skip
-"""What a GPU or host needs, the weaker before the stronger. ``fix``: what the remedy says, without a reset or reboot."""
+"""What a GPU or host needs, the weaker before the stronger. ``fix``: what the remedy says, without a reset."""
 
 
 class Explanation(NamedTuple):
@@ -73,7 +73,7 @@ class Found(NamedTuple):
 NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
 CUDA_INSTALLER = "cuda_installer"
 SERVICE = "service"
-"""Programs beside the driver that no kind of `gpu-explain read` is named after: the fabric manager, Slurm and others."""
+"""Programs beside the driver that no kind of `gpu-explain read` is named after, such as the fabric manager."""
 _tables: dict[str, list[Entry]] = {}
 
 

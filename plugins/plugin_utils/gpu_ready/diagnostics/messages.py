@@ -49,7 +49,7 @@ def explain(kind: str, text: str) -> list[Explanation]:
 
 def complete(kind: str, text: str, known: list[Explanation]) -> list[Explanation]:
     """Return problems that the reader of a kind found, with what other programs in the text report."""
-    return layers.complete(kind, text, known, kernel_log.problems) if kind in layers.SEARCHED else known
+    return layers.complete(kind, text, known, KINDS) if kind in layers.SEARCHED else known
 
 
 def smi_state(code: int, text: str) -> str:

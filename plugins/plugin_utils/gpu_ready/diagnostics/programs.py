@@ -12,7 +12,8 @@ TAG = re.compile(r"(?:^|[\s>|\"'])([A-Za-z][\w./@-]{1,60})(?:\[\d{1,10}\]|\(\d{1
 BEGINNING = 160
 """Characters of a line within which a tag may be."""
 LOGGED = re.compile(
-    r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|\blevel=\w+|^\[?\d{4}[-/]\d\d[-/]\d\d[T ]|\[(?:ERROR|WARN\w*|FATAL|INFO)\]|^\{\""
+    r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|\blevel=\w+|^\[?\d{4}[-/]\d\d[-/]\d\d[T ]|^\{\""
+    r"|\[(?:ERROR|WARN\w*|FATAL|INFO)\]"
 )
 """Forms of klog, logrus and others: a line of one names its program at times only."""
 GENERAL = ("systemd", "kubelet", "engine", "kernel", "framework", "modprobe")
@@ -54,17 +55,22 @@ def program_of(line: str) -> str | None:
     for place in TAG.finditer(line[:BEGINNING]):  # the last one is the program whose words another one passes on
         tag = place.group(1).rpartition("/")[2]
         named = next((one.key for one in PROGRAMS.values() if one.tags and one.tags.match(tag)), named)
-    if named and named != "systemd":  # it names the unit of which it writes
+    if named and named not in GENERAL:
         return named
-    return next((one.key for one in PROGRAMS.values() if any(pattern.search(line) for pattern in one.lines)), None)
+    found = (one.key for one in PROGRAMS.values() if any(pattern.search(line) for pattern in one.lines))
+    special = next((key for key in found if named is None or key not in GENERAL), None)
+    return special if special and named != "kernel" else named
 
 
 def tag_of(line: str) -> str | None:
     """Return the name with which an unknown program tags its line, None where there is none."""
-    tags = [place.group(1) for place in TAG.finditer(line[:BEGINNING])]
-    return next((tag for tag in tags if not LEVEL.match(tag)), None)
+    found = OWN_TAG.match(line)
+    return None if found is None or LEVEL.match(found.group(1)) else found.group(1)
 
 
+OWN_TAG = re.compile(
+    r"(?:\w{3} [ \d]\d [\d:]{8} \S{1,80} |\d{4}-\d\d-\d\dT\S{1,40} \S{1,80} )?([A-Za-z][\w./@-]{1,40})(?:\[\d{1,10}\])?: "
+)
 LEVEL = re.compile(
     r"(?:error|err|fatal|warn(?:ing)?|info|debug|crit(?:ical)?|alert|notice|note|panic|remedy|hint)$", re.IGNORECASE
 )

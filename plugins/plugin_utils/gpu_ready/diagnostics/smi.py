@@ -17,6 +17,7 @@ EXIT = re.compile(
     r"[\s:=]*(\d{1,3})\b",
     re.IGNORECASE,
 )
+"""The status as shells, kubectl and Ansible tell it; an empty line may be before it."""
 MODULE_MISSING = re.compile(r"Module nvidia\S* not found|could not find module.{0,20}nvidia", re.IGNORECASE)
 MODULE_THERE = re.compile(r"(?:^|\n)filename:[ \t]*/\S{0,200}nvidia\S{0,80}\.ko|(?:^|\n)nvidia +\d{5,}", re.IGNORECASE)
 
@@ -67,7 +68,17 @@ def problems(text: str) -> list[Explanation]:
     of_values = {one.code for one in values}  # a field is a message too ("License Status : Unlicensed")
     rows = [row for row in messages_in(text) if row.entry.code not in of_values]
     found = [message_table.explanation(row, address.group(1) if address else None) for row in rows]
+    found += [] if found or values else of_status(text)
     return sorted(found + values, key=lambda one: SEVERITIES.index(one.severity))
+
+
+def of_status(text: str) -> list[Explanation]:
+    """Return what the exit status alone says of a call of nvidia-smi whose words are not in the text."""
+    status = EXIT.search(text_lines.joined(text))
+    if status is None or "nvidia-smi" not in text or answered(smi_forms.reading(text_lines.plain(text))):
+        return []
+    rows = [entry for entry in message_table.table(NVIDIA_SMI) if int(status.group(1)) in entry.exits]
+    return [message_table.explanation(Found(row, 0, status.group(0), None)) for row in rows[:1]]
 
 
 def read(text: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def read_table(text: str) -> Reading | None:
     """Read the table of any release: two or three rows per GPU, then MIG devices, then processes."""
     head = HEAD.search(text)
     if head is None:
-        return None
+        return read_rows(text)
     gpus: list[dict[str, Any]] = []
     migs, section = 0, "gpus"
     for line in text[head.end() :].splitlines():
@@ -89,6 +89,14 @@ def read_table(text: str) -> Reading | None:
     ):
         whole["wsl"] = True
     return Reading(whole, gpus)
+
+
+def read_rows(text: str) -> Reading | None:
+    """Read rows of GPUs of a table whose head somebody left out."""
+    gpus: list[dict[str, Any]] = []
+    for line in text.partition("Processes")[0].splitlines():
+        table_line(line, gpus)
+    return Reading({"driver_version": None, "cuda_version": None}, gpus) if gpus else None
 
 
 def table_line(line: str, gpus: list[dict[str, Any]]) -> None:

@@ -9,7 +9,8 @@ HEADING = re.compile(
     r"\|\s*(?:GPU instance profiles|GPU instances|Compute instance profiles|Compute instances)\s*:", re.IGNORECASE
 )
 ROW = re.compile(
-    r"\|\s+(?P<gpu>\d{1,3})\s+(?:\d{1,3}\s+)?MIG (?P<name>\S{1,30})\s+(?P<id>\d{1,3})\*?\s+(?:(?P<free>\d{1,2})/(?P<total>\d{1,2}))?"
+    r"\|\s+(?P<gpu>\d{1,3})\s+(?:\d{1,3}\s+)?MIG (?P<name>\S{1,30})\s+(?P<id>\d{1,3})\*?\s+"
+    r"(?:(?P<free>\d{1,2})/(?P<total>\d{1,2}))?"
 )
 
 

@@ -12,7 +12,7 @@ NONE = "none"
 
 
 class StatusWord(NamedTuple):
-    """One word of a vocabulary. ``action``: a key of the catalog's ``actions``; ``position``: where it is in its line."""
+    """One word of a vocabulary, at its ``position`` in a line. ``action``: a key of the catalog's ``actions``."""
 
     vocabulary: str
     word: str

@@ -227,7 +227,7 @@ def judge_recovery(one: Xid, last: bool) -> Meaning:
 def judge_sxid(one: Xid, found: list[Xid]) -> Meaning:
     """By the severity in the text: the numbers are the switch's own, explained in its documents.
 
-    One error is reported in several lines, of which some have data only: the other lines of the same number and switch count.
+    One error is reported in several lines, of which some have data only: all lines of a number and switch count.
     """
     texts = [
         other.text

@@ -425,7 +425,7 @@ OF_ONE_FORM = ("os-release", "daemon-json", "proc-driver-version", "nvidia-detec
 
 
 def read_any(data: bytes) -> dict[str, Any]:
-    """Read a text as the kind that it is of: by its form, else as the kind in which it says most. ``kind``: its word."""
+    """Read a text as the kind that it is of (``kind``): by its form, else as the kind in which it says most."""
     text = text_of(data)
     found = [form.kind for form in forms.forms_of(text) if form.kind]
     kinds = [kind for kind in dict.fromkeys([*found, "container-error", "dmesg"]) if kind not in OF_ONE_FORM]

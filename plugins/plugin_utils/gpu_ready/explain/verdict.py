@@ -1,4 +1,4 @@
-"""What to do about a text, why, and which of its lines show it: the answer of `gpu-explain read` for kinds with failures."""
+"""What to do about a text, why, and which of its lines show it: `gpu-explain read` for kinds with failures."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -137,7 +137,11 @@ def describe(answer: dict[str, Any], kind: str, facts: Sequence[str] = (), clear
         marks = [problem[key] for key, value in usual.items() if problem[key] != value]
         lines.append(at(problem["line"], quotes.add(problem["cause"], problem["message"]), *marks))
     shown = {one["remedy"] for one in answer["actions"]}
-    others = [one["remedy"] for one in answer["problems"] if one["action"] == FIX and one["remedy"] not in shown]
+    others = (
+        []
+        if kind == "dmesg"
+        else [one["remedy"] for one in answer["problems"] if one["action"] == FIX and one["remedy"] not in shown]
+    )
     lines += [
         "Then: %s." % remedy for remedy in list(dict.fromkeys(others))[: max(0, REMEDIES - len(answer["actions"]))]
     ]
@@ -210,7 +214,7 @@ def unknown_lines(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
 
 
 def unknown(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
-    """Return what to do about a text of which only the program is known: its most telling lines, and where its log is."""
+    """Return the most telling lines of a text of which only the program is known, and where its log is."""
     known = next((programs.PROGRAMS[one["program"]] for one in left if one["program"]), None)
     if known is None:
         lines = ["Do now: read the lines below and the log of the program that wrote them."]

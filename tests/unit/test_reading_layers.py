@@ -43,7 +43,7 @@ def test_an_unknown_error_of_another_program_is_never_passed_over(sample: Sample
         ("container-error", "docker: Error response from daemon: port is already allocated.", "not related to GPUs"),
     ],
 )  # fmt: skip
-def test_what_is_in_order_is_said_until_an_unread_line_is_beside_it(kind: str, text: str, clear: str) -> None:
+def test_what_is_in_order_is_reported_until_an_unread_line_is_beside_it(kind: str, text: str, clear: str) -> None:
     assert clear in " ".join(shown(kind, text)) and not re.search("Read in part|Not read", " ".join(shown(kind, text)))
     after = " ".join(shown(kind, text + ERROR))
     assert "frobnicatord" in after and re.search("Read in part|Not read", after)
@@ -115,7 +115,7 @@ def test_xid_154_decides_what_its_gpu_needs() -> None:
     assert lines[0].startswith("Do now: reboot the host") and "nvidia-smi -r" not in " ".join(lines)
 
 
-def test_equal_causes_of_several_gpus_are_said_once_with_one_command() -> None:
+def test_equal_causes_of_several_gpus_are_reported_once_with_one_command() -> None:
     log = "".join(XID % (number, f"{number}d", "120, pid=1, name=x, GSP task timeout") for number in range(1, 5))
     lines = shown("dmesg", log)
     assert "nvidia-smi -r -i 0000:1d:00.0,0000:2d:00.0,0000:3d:00.0,0000:4d:00.0" in lines[0]

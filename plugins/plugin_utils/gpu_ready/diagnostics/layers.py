@@ -23,7 +23,8 @@ ERROR_WORD = re.compile(
     r"|unresolvable|in use|busy|broken|corrupt(?:ed)?|lost|dumped|insufficient|unknown|degraded|unavailable"
     r"|(?:do|does|did|is|are|was|were|has|have|wo|could|would)n.t|unreachable|does(?: not|n.t) exist|incompatible"
     r"|violat\w+|stuck|hung)\b"
-    r"|\blevel=(?:error|fatal|panic)|^[EF]\d{4} |\bNV_ERR_|\bBUG: |Deadline ?Exceeded|Unhandled|Error:|(?:Exception|Error)\b",
+    r"|\blevel=(?:error|fatal|panic)|^[EF]\d{4} |\bNV_ERR_|\bBUG: "
+    r"|Deadline ?Exceeded|Unhandled|Error:|(?:Exception|Error)\b",
     re.IGNORECASE,
 )
 HEALTHY = re.compile(
@@ -58,7 +59,7 @@ class Unread(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """How telling the line is."""
+        """How much the line says."""
         points = (STRONG, 2), (GPU_WORD, 2)
         return (
             sum(value for pattern, value in points if pattern.search(self.line.text))
@@ -137,7 +138,7 @@ def left_over(kind: str, text: str, found: list[Explanation], lines: list[Line] 
 
 
 def family(program: str | None) -> str | None:
-    """Return the kind of a program's texts, or the program: a failure of DKMS goes on in dpkg's words."""
+    """Return the kind of a program's texts, or the program: dpkg repeats a failure of DKMS."""
     return (PROGRAMS[program].kind or program) if program else None
 
 
@@ -175,7 +176,7 @@ def of_services(text: str) -> list[Found]:
 
 
 def of_words(found: list[Unread]) -> list[Explanation]:
-    """Return what the status words of unread lines mean: the most telling line of each program."""
+    """Return what the status words of unread lines mean: the most informative line of each program."""
     best: dict[str | None, Unread] = {}
     for one in found:
         if one.words and (one.program not in best or rank(one) < rank(best[one.program])):

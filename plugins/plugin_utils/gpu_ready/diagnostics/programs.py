@@ -69,7 +69,8 @@ def tag_of(line: str) -> str | None:
 
 
 OWN_TAG = re.compile(
-    r"(?:\w{3} [ \d]\d [\d:]{8} \S{1,80} |\d{4}-\d\d-\d\dT\S{1,40} \S{1,80} )?([A-Za-z][\w./@-]{1,40})(?:\[\d{1,10}\])?: "
+    r"(?:\w{3} [ \d]\d [\d:]{8} \S{1,80} |\d{4}-\d\d-\d\dT\S{1,40} \S{1,80} )?"
+    r"([A-Za-z][\w./@-]{1,40})(?:\[\d{1,10}\])?: "
 )
 LEVEL = re.compile(
     r"(?:error|err|fatal|warn(?:ing)?|info|debug|crit(?:ical)?|alert|notice|note|panic|remedy|hint)$", re.IGNORECASE

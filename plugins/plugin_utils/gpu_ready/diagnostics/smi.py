@@ -17,7 +17,7 @@ EXIT = re.compile(
     r"[\s:=]*(\d{1,3})\b",
     re.IGNORECASE,
 )
-"""The status as shells, kubectl and Ansible tell it; an empty line may be before it."""
+"""The status as shells, kubectl and Ansible print it; an empty line may be before it."""
 MODULE_MISSING = re.compile(r"Module nvidia\S* not found|could not find module.{0,20}nvidia", re.IGNORECASE)
 MODULE_THERE = re.compile(r"(?:^|\n)filename:[ \t]*/\S{0,200}nvidia\S{0,80}\.ko|(?:^|\n)nvidia +\d{5,}", re.IGNORECASE)
 

@@ -453,7 +453,7 @@ def describe_any(answer: dict[str, Any]) -> list[str]:
 
 
 class AnyKind(Kind):
-    """The kind of a text of which nobody said the kind; programs in it are recognised line by line."""
+    """The kind of a text whose kind was not given; programs in it are recognised line by line."""
 
     def read(self, data: bytes) -> dict[str, Any]:
         """Read a text, whatever program wrote it."""

@@ -46,7 +46,7 @@ def describe_smi(answer: dict[str, Any]) -> list[str]:
 
 
 def clear_smi(answer: dict[str, Any]) -> list[str]:
-    """Return what the output proves: that nvidia-smi gave this answer."""
+    """Return what the output shows to be in order: that nvidia-smi gave this answer."""
     if answer.get("vgpus"):
         return smi_vgpu.describe(answer["vgpus"])
     if answer.get("mig_profiles"):

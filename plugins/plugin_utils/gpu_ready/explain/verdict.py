@@ -103,18 +103,18 @@ class Quotes:
     def __init__(self) -> None:
         self.left = QUOTES
 
-    def add(self, sentence: str, text: str | None) -> str:
-        """Return a sentence with the part of the text that shows it, while there is room."""
+    def add(self, message: str, text: str | None) -> str:
+        """Return a message with the part of the text that shows it, while quotes are left."""
         if not text or self.left == 0:
-            return sentence + "."
+            return message + "."
         self.left -= 1
-        return "%s: %s" % (sentence, quoted(text))
+        return "%s: %s" % (message, quoted(text))
 
 
 def describe(answer: dict[str, Any], kind: str, facts: Sequence[str] = (), clear: Sequence[str] = ()) -> list[str]:
     """Return what to do now, then causes with their evidence, then facts.
 
-    ``clear``: what the text proves to be in order; said first where nothing else is to be said.
+    ``clear``: what the text shows to be in order; the first line where there is no problem.
     """
     quotes = Quotes()
     serious = [one for one in answer["problems"] if one["severity"] != INFO]
@@ -145,9 +145,9 @@ def describe(answer: dict[str, Any], kind: str, facts: Sequence[str] = (), clear
     lines += [
         "Then: %s." % remedy for remedy in list(dict.fromkeys(others))[: max(0, REMEDIES - len(answer["actions"]))]
     ]
-    said = mention(left, quotes)
-    told = [] if serious else [line for line in clear if line not in facts]
-    return limited([*lines, *facts, *told], said)
+    unread = mention(left, quotes)
+    proven = [] if serious else [line for line in clear if line not in facts]
+    return limited([*lines, *facts, *proven], unread)
 
 
 def what_to_do(found: list[dict[str, Any]]) -> list[str]:
@@ -181,9 +181,9 @@ def grouped(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def limited(lines: list[str], last: Iterable[str] = ()) -> list[str]:
     """Return the lines of an answer, cut to what people read; ``last`` is kept."""
     kept = list(last)
-    room = LONGEST - len(kept)
-    if len(lines) > room:
-        lines = [*lines[: room - 1], "%d more lines are in --json." % (len(lines) - room + 1)]
+    space = LONGEST - len(kept)
+    if len(lines) > space:
+        lines = [*lines[: space - 1], "%d more lines are in --json." % (len(lines) - space + 1)]
     return lines + kept
 
 
@@ -208,13 +208,13 @@ def name_of(one: dict[str, Any]) -> str:
 
 
 def unknown_lines(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
-    """Return the most telling lines, in the order of the text."""
+    """Return the most informative lines, in the order of the text."""
     best = sorted(left[:QUOTES], key=lambda one: int(one["line"]))
     return [quotes.add("Line %d, of %s" % (one["line"], name_of(one)), one["text"]) for one in best]
 
 
 def unknown(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
-    """Return the most telling lines of a text of which only the program is known, and where its log is."""
+    """Return the most informative lines of a text of which only the program is known, and where its log is."""
     known = next((programs.PROGRAMS[one["program"]] for one in left if one["program"]), None)
     if known is None:
         lines = ["Do now: read the lines below and the log of the program that wrote them."]

@@ -43,7 +43,7 @@ LOADED = re.compile(
     r"|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
 )
-"""What the loaded module prints. "Nvlink Core is being initialized" is not among it: it comes before the search for GPUs."""
+"""What a loaded module prints. Its "Nvlink Core is being initialized" comes before it has searched for GPUs."""
 SERVICE_STARTED = re.compile(
     r"Started .?(?:nvidia|Nvidia|NVIDIA)[^;]{0,60}|Successfully configured all the available NVSwitches"
     r"|nvidia-imex.{0,40}(?:READY|started)|Started \(\d+\)"

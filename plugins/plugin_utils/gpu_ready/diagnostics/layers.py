@@ -175,13 +175,13 @@ def of_services(text: str) -> list[Found]:
     return causes or found
 
 
-def of_words(found: list[Unread]) -> list[Explanation]:
+def of_words(found: list[Unread], text: str) -> list[Explanation]:
     """Return what the status words of unread lines mean: the most informative line of each program."""
     best: dict[str | None, Unread] = {}
     for one in found:
         if one.words and (one.program not in best or rank(one) < rank(best[one.program])):
             best[one.program] = one
-    return [of_word(one) for one in best.values()]
+    return [of_word(one, text) for one in best.values()]
 
 
 def rank(one: Unread) -> tuple[int, int]:
@@ -193,11 +193,11 @@ def rank(one: Unread) -> tuple[int, int]:
 UNIT = re.compile(r"\b([\w@.-]{1,60})\.service\b")
 
 
-def of_word(one: Unread) -> Explanation:
+def of_word(one: Unread, text: str) -> Explanation:
     """Return the status of a program as an explanation; its remedy says where the program's own log is."""
     word, program = one.words[0], PROGRAMS.get(one.program or "")
     row = data.STATUS_WORDS["actions"][word.action]
-    unit = UNIT.search(one.line.text)
+    unit = UNIT.search(one.line.text) or UNIT.search(text)
     remedy = fill(
         row["remedy"], {"unit": unit.group(1) if unit else None, "gpu": gpu_argument(address_in(one.line.text))}
     )
@@ -287,5 +287,5 @@ def complete(kind: str, text: str, known: list[Explanation], readers: dict[str, 
         found = services + [one for one in found if one.line not in lines or kind != "container-error"]
         found = sorted(found, key=lambda one: SEVERITIES.index(one.severity))
     if not any(one.severity != INFO and one.code not in EFFECTS for one in found):
-        found = [one for one in of_words(unread(kind, text)) if one.severity != INFO] + found
+        found = [one for one in of_words(unread(kind, text), text) if one.severity != INFO] + found
     return found

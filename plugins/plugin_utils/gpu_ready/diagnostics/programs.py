@@ -84,8 +84,8 @@ SHORT = 400
 def programs_of(lines: list[Line], marked: set[int]) -> dict[int, str | None]:
     """Return the program of each line, by its number; of a long text only of the marked lines.
 
-    A line without a name has that of the line before it if it continues that one, and that of the other lines if these
-    are of one program.
+    A line without a name has that of the line before it if it continues that one; a line of a log that of the last line
+    before it which names a program that has a log, or of the first one behind it.
     """
     found: list[str | None] = []
     lines = lines if len(lines) <= SHORT else [line for line in lines if line.number in marked]
@@ -93,12 +93,13 @@ def programs_of(lines: list[Line], marked: set[int]) -> dict[int, str | None]:
         # `systemctl status` indents what it says of a unit; that text names other programs.
         key = found[-1] if found and found[-1] and line.text[:4] == "    " else program_of(line.text)
         found.append(found[-1] if key is None and found and line.text[:1] in (" ", "\t") else key)
-    keys = {key for key in found if key and key not in GENERAL}
-    only = keys.pop() if len(keys) == 1 else None
-    return {
-        line.number: only if key is None and LOGGED.search(line.text) else key
-        for line, key in zip(lines, found, strict=True)
-    }
+    keys = [key for key in found if key and key not in GENERAL]
+    last = keys[0] if keys else None
+    programs = {}
+    for line, key in zip(lines, found, strict=True):
+        last = key if key and key not in GENERAL else last
+        programs[line.number] = last if key is None and LOGGED.search(line.text) else key
+    return programs
 
 
 CALLERS = (

@@ -146,8 +146,8 @@ def describe(answer: dict[str, Any], kind: str, facts: Sequence[str] = (), clear
         "Then: %s." % remedy for remedy in list(dict.fromkeys(others))[: max(0, REMEDIES - len(answer["actions"]))]
     ]
     unread = mention(left, quotes)
-    proven = [] if serious else [line for line in clear if line not in facts]
-    return limited([*lines, *facts, *proven], unread)
+    cleared = [] if serious else [line for line in clear if line not in facts]
+    return limited([*lines, *facts, *cleared], unread)
 
 
 def what_to_do(found: list[dict[str, Any]]) -> list[str]:

@@ -49,6 +49,19 @@ def test_what_is_in_order_is_reported_until_an_unread_line_is_beside_it(kind: st
     assert "frobnicatord" in after and re.search("Read in part|Not read", after)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Aug 30 11:02:51 gpu1 systemd[1]: frob.service: Failed with result 'exit-code'.",
+        "[    9.123456] EXT4-fs error (device sda1): ext4_find_entry: reading directory lblock 0, Permission denied",
+    ],
+)
+def test_an_error_that_concerns_no_gpu_asks_for_nothing_but_is_mentioned(line: str) -> None:
+    log = "[    5.123456] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.95.05\n" + line
+    lines = shown("dmesg", log)
+    assert not lines[0].startswith("Do now") and re.search("Read in part|Not read", " ".join(lines))
+
+
 def test_a_module_that_only_registered_with_nvlink_is_not_called_loaded() -> None:
     log = "[    5.123456] nvidia-nvlink: Nvlink Core is being initialized, major device number 236\n"
     assert "no problem" not in " ".join(shown("dmesg", log))

@@ -179,9 +179,21 @@ def of_words(found: list[Unread], text: str) -> list[Explanation]:
     """Return what the status words of unread lines mean: the most informative line of each program."""
     best: dict[str | None, Unread] = {}
     for one in found:
-        if one.words and (one.program not in best or rank(one) < rank(best[one.program])):
+        if one.words and is_relevant(one) and (one.program not in best or rank(one) < rank(best[one.program])):
             best[one.program] = one
     return [of_word(one, text) for one in best.values()]
+
+
+SPECIAL = ("nv_status", "nvml", "cuda", "dcgm")
+"""Vocabularies of NVIDIA's own programs."""
+ABOUT_ALL = ("kernel", "systemd", "modprobe")
+"""Programs whose messages are mostly about other things than GPUs."""
+
+
+def is_relevant(one: Unread) -> bool:
+    """Return True if a status concerns GPUs: by its vocabulary, its program or the words beside it."""
+    named = one.program is not None and one.program not in ABOUT_ALL
+    return named or one.words[0].vocabulary in SPECIAL or GPU_WORD.search(one.line.text) is not None
 
 
 def rank(one: Unread) -> tuple[int, int]:

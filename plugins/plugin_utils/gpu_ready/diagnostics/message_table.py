@@ -166,7 +166,7 @@ def find(kind: str, text: Flat, rows: list[Entry] | None = None) -> list[Found]:
         if hits:
             seen.add(entry.code)
             start, end = min(hit.span() for hit in hits)
-            values = {name: word for hit in hits for name, word in hit.groupdict().items() if word}
+            values = {name: word for hit in reversed(hits) for name, word in hit.groupdict().items() if word}
             found.append(Found(entry, start, text.quote(start, end), text.line(start), values))
             taken += [] if entry.consequence else [hit.span() for hit in hits]
     causes = [row for row in found if not row.entry.consequence]

@@ -53,7 +53,7 @@ def program_of(line: str) -> str | None:
     """Return the program that a line names, by its tag first."""
     named = None
     for place in TAG.finditer(line[:BEGINNING]):  # the last one is the program whose words another one passes on
-        tag = place.group(1).rpartition("/")[2]
+        tag = re.sub(r"\.(?:service|path|socket)$", "", place.group(1).rpartition("/")[2])
         named = next((one.key for one in PROGRAMS.values() if one.tags and one.tags.match(tag)), named)
     if named and named not in GENERAL:
         return named

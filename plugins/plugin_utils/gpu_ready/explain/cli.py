@@ -20,7 +20,8 @@ from ....module_utils.gpu_ready.system.model import OsRelease
 from ..catalog import model as catalog
 from ..completion import os_family
 from ..completion.complete import today
-from ..diagnostics.message_table import SEVERITIES
+from ..diagnostics import programs
+from ..diagnostics.layers import SEARCHED
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..settings.variables import parse_settings
 from . import forms, lspci
@@ -428,7 +429,9 @@ def read_any(data: bytes) -> dict[str, Any]:
     """Read a text as the kind that it is of (``kind``): by its form, else as the kind in which it says most."""
     text = text_of(data)
     found = [form.kind for form in forms.forms_of(text) if form.kind]
-    kinds = [kind for kind in dict.fromkeys([*found, "container-error", "dmesg"]) if kind not in OF_ONE_FORM]
+    keys = [programs.program_of(line) for line in text.split("\n")[: programs.SHORT]]
+    of_programs = [programs.PROGRAMS[key].kind or "container-error" for key in keys if key]
+    kinds = [kind for kind in dict.fromkeys([*found, *of_programs, *SEARCHED]) if kind not in OF_ONE_FORM]
     of_one_form = [kind for kind in OF_ONE_FORM if kind in found]
     if forms.begins_object(text):
         of_one_form = ["daemon-json"]
@@ -439,12 +442,11 @@ def read_any(data: bytes) -> dict[str, Any]:
     return min(answers, key=says_little)
 
 
-def says_little(answer: dict[str, Any]) -> tuple[int, int]:
+def says_little(answer: dict[str, Any]) -> int:
     """Return how little an answer says; the smallest says most: a known message, a status word, facts, nothing."""
-    known = [row for row in answer["problems"] if not row["code"].startswith("status_")]
-    severities = [SEVERITIES.index(row["severity"]) for row in known or answer["problems"]]
-    facts = any(answer.get(key) for key in FACTS)
-    return (0 if known else 1 if severities else 2 if facts else 3), min(severities, default=0)
+    if any(not row["code"].startswith("status_") for row in answer["problems"]):
+        return 0
+    return 1 if answer["problems"] else 2 if any(answer.get(key) for key in FACTS) else 3
 
 
 def describe_any(answer: dict[str, Any]) -> list[str]:

@@ -163,6 +163,15 @@ def test_a_remedy_fits_the_program_that_called(head: str, words: str, without: s
     assert words in found.remedy and without not in found.remedy
 
 
+def test_enroot_and_incus_are_not_sent_to_a_file_that_they_do_not_read() -> None:
+    of_engines = re.compile("runtime|containerd|hook_failed|docker|cri_")
+    for row in data.MESSAGES["container_error"]:
+        if "config.toml" in row["remedy"] and not of_engines.search(row["code"]):
+            other = row.get("remedies", {})
+            assert "config.toml" not in other.get("incus", "config.toml"), row["code"]
+            assert row["code"] == "driver_capabilities_wrong" or "config.toml" not in other["enroot"], row["code"]
+
+
 def test_a_remedy_names_what_the_text_names() -> None:
     log = "Error! Bad return status for module build on kernel: 6.1\nConsult /var/lib/dkms/nvidia-current/580.95/build/make.log for more information."
     (found,) = messages.explain("installer-log", log)

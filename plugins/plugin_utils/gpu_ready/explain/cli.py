@@ -31,7 +31,18 @@ from .cards import describe_unknown
 from .located import Locator, at
 from .paper_host import PaperHost
 
-FACTS = ("nvidia_gpus", "nvidia_other", "other_display", "id", "driver_version", "tool", "valid_json", "usable", "xids")
+FACTS = (
+    "nvidia_gpus",
+    "nvidia_other",
+    "other_display",
+    "id",
+    "driver_version",
+    "tool",
+    "valid_json",
+    "usable",
+    "xids",
+    "service_started",
+)
 """Keys of which a reading of its kind has at least one, unless it has problems."""
 
 

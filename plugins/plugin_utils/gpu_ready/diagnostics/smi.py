@@ -33,8 +33,11 @@ SUPERSEDED = {
     "reset_refused": "gpu_in_use",
 }
 """Codes that another one, where it was found, explains better."""
-ROWS = re.compile(r"^\W{0,8}<[/?!\w]|^.{0,60}\|.*\||^\W{0,60}[A-Z][\w ./()-]{0,60}? +: +\S")
-"""Lines of a table, of -q or of XML: their words are values and names of processes, not messages."""
+ROWS = re.compile(
+    r"^\W{0,8}<[/?!\w]|^.{0,60}\|.*\||^\W{0,60}[A-Z][\w ./()-]{0,60}? +: +\S|^[ \t]{1,40}[A-Z][\w /()-]{0,40}$"
+    r"|^.{1,200}(?:, \[?(?:N/A|Not Supported|[\d.]{1,12}(?: \w{1,5})?)\]?){2}"
+)
+"""Lines of a table, of -q, of XML or of CSV: their words are values and names of processes, not messages."""
 LOST_IN_TABLE = re.compile(r"\|[^|]*(?:GPU is lost|GPU requires (?:a )?reset)[^|]*\|", re.IGNORECASE)
 
 

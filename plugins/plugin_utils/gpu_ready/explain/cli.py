@@ -440,9 +440,11 @@ def read_any(data: bytes) -> dict[str, Any]:
     """Read a text as the kind that it is of (``kind``): by its form, else as the kind in which it says most."""
     text = text_of(data)
     found = [form.kind for form in forms.forms_of(text) if form.kind]
-    keys = [programs.program_of(line) for line in text.split("\n")[: programs.SHORT]]
+    lines = text.split("\n")
+    keys = [programs.program_of(line) for line in lines[: programs.SHORT]]
     of_programs = [programs.PROGRAMS[key].kind or "container-error" for key in keys if key]
-    kinds = [kind for kind in dict.fromkeys([*found, *of_programs, *SEARCHED]) if kind not in OF_ONE_FORM]
+    others = SEARCHED if len(lines) <= programs.SHORT or not (found or of_programs) else ()
+    kinds = [kind for kind in dict.fromkeys([*found, *of_programs, *others]) if kind not in OF_ONE_FORM]
     of_one_form = [kind for kind in OF_ONE_FORM if kind in found]
     if forms.begins_object(text):
         of_one_form = ["daemon-json"]

@@ -223,6 +223,11 @@ def unknown(left: list[dict[str, Any]], quotes: Quotes) -> list[str]:
             "This text has errors of a program whose messages gpu-ready does not know.",
             *unknown_lines(left, quotes),
         ]
+    if known.key == "kernel":
+        lines = [
+            "Do now: read the whole log from the boot on ('journalctl -k -b'), above all what is before these lines."
+        ]
+        return [*lines, "No message of NVIDIA's driver that gpu-ready knows is here.", *unknown_lines(left, quotes)]
     check = "%s; then %s" % (known.log, known.check) if known.check else known.log
     about = ", which concerns %s" % known.about if known.about else ""
     lines = ["Do now: read its own log, %s." % check]

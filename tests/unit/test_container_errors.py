@@ -206,8 +206,11 @@ def test_an_unknown_text_has_no_cause(text: str) -> None:
     assert container_errors.read(text) == {"cause": None, "needs_cuda": None, "problems": []}
 
 
-def test_a_failure_unrelated_to_gpus_has_no_gpu_cause() -> None:
-    assert container_errors.read("docker: Error response from daemon: something strange failed")["cause"] == "not_gpu"
+def test_only_a_known_message_shows_that_a_failure_is_not_about_gpus() -> None:
+    head = "docker: Error response from daemon: "
+    assert container_errors.read(head + "something strange failed")["cause"] is None
+    assert container_errors.read(head + "Bind for 0.0.0.0:80 failed: port is already allocated")["cause"] == "not_gpu"
+    assert container_errors.read("slurmd: error: connection refused (gres/gpu)")["cause"] is None
 
 
 def test_the_cause_comes_first_among_several_problems() -> None:

@@ -59,7 +59,7 @@ def test_help_names_every_command_kind_and_status(capsys: pytest.CaptureFixture[
 
 def test_the_examples_of_the_help_are_read_by_the_parsers() -> None:
     examples = re.findall(r"^  (?:dmesg \| )?gpu-explain (.*?)(?:   .*)?$", cli.EPILOG, re.MULTILINE)
-    assert len(examples) == 7
+    assert len(examples) == 8
     from plugins.plugin_utils.gpu_ready.explain import fleet, host
 
     parsers = {"host": host.parser(), "fleet": fleet.parser()}

@@ -150,9 +150,9 @@ def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, mo
 @pytest.mark.parametrize(
     ("kind", "text", "output"),
     [
-        ("dmesg", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "gpu_verify refuses the host"),
+        ("dmesg", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "Do now: reboot; check power"),
         ("dmesg", "all quiet", "Nothing known is in this text"),
-        ("nvidia-smi", "No devices were found", "could not start any GPU (No devices were found)."),
+        ("nvidia-smi", "No devices were found", 'could not start any GPU: "No devices were found"'),
         ("nvidia-smi", "GPU 0: NVIDIA L4 (UUID: GPU-1)", "nvidia-smi answered: driver unknown, CUDA unknown, 1 GPU."),
         ("nvidia-smi", "bash: nvidia-smi: command not found", "nvidia-smi is not installed"),
         ("daemon-json", '{\n "a": 1\n "b": 2\n}', "Not valid in line 3, column 2: a comma is missing."),
@@ -168,9 +168,14 @@ def test_a_file_that_is_not_an_output_is_refused(tmp_path: Path, capsys: Any, mo
         ),
         ("os-release", "ID=arch", "ID arch, no version, family other."),
         ("container-error", "unsatisfied condition: cuda>=13.0, please", "requires a driver with CUDA 13.0 or newer"),
-        ("container-error", "docker: something else failed", "is not about a GPU"),
+        (
+            "container-error",
+            "docker: something else failed",
+            "The container engine reports an error that gpu-ready does not know",
+        ),
+        ("container-error", "docker: port is already allocated", "This failure is not related to GPUs"),
         ("installer-log", "ERROR: nvidia-installer must be run as root", "The installation failed."),
-        ("installer-log", "ERROR: an error nobody knows", "Nothing known"),
+        ("installer-log", "ERROR: an error nobody knows", "reports an error that gpu-ready does not know"),
     ],
 )
 def test_texts(kind: str, text: str, output: str) -> None:

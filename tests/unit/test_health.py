@@ -143,7 +143,7 @@ def test_what_a_verification_must_judge_makes_the_record_invalid(broken: Change,
 
 
 def test_the_remedy_is_the_catalogs() -> None:
-    assert [one.remedy for one in health.findings(reported(48)(ready()))] == [xid.meaning(48).remedy]
+    assert [one.remedy for one in health.findings(reported(48)(ready()))] == [xid.meaning(48, SECOND).remedy]
     (required,) = health.findings(reported(154, action=2)(ready()))
     assert "reboot the host" in required.remedy
     (remapped,) = health.findings(reported(63)(ready()))

@@ -232,7 +232,11 @@ def test_each_class_of_xids_has_its_alert() -> None:
         numbers = "|".join(str(number) for number, (of, _) in catalog["xids"].items() if of == name)
         if data["severity"] in severities and numbers:
             expression = f'gpu_ready:xid_age:seconds{{xid=~"{numbers}"}} < 3600'
-            expected[name] = (severities[data["severity"]], expression, data["remedy"])
+            expected[name] = (
+                severities[data["severity"]],
+                expression,
+                data["remedy"].replace("{gpu|ADDRESS}", "{{ $labels.pci }}"),
+            )
     assert expected == {
         rule["labels"]["class"]: (rule["labels"]["severity"], rule["expr"], rule["annotations"]["remedy"])
         for rule in ALERTS

@@ -32,6 +32,8 @@ from .model import (
     XidRule,
 )
 
+GPU = "{gpu|ADDRESS}"
+"""Where a remedy of catalog/xids.yml names the GPU."""
 REBOOT = "drain and reboot the host; if it returns, check power, slot and the GPU"
 VERIFY = "run site.yml, which verifies the host again and says what is wrong"
 RESET = "drain the host and reset the GPU ('nvidia-smi -r'), or reboot"
@@ -214,6 +216,11 @@ def reported_xids(now: Readings, expected: Optional[Expected], rules: Rules, kno
     return [one for one in rows if not (one.lost and one.address in known)]
 
 
+def for_gpu(remedy: str, address: str) -> str:
+    """Return a remedy of the catalog with the GPU in its place, as ``nvidia-smi -i`` takes it."""
+    return remedy.replace(GPU, address if "." in address else address + ".0")
+
+
 def xid_row(now: Readings, one: XidFacts, expected: Optional[Expected], rules: Rules) -> Finding:
     if one.switch:
         rule, what = rules.switch, "SXid %d of %s: %s" % (one.number, one.address, rules.switch.name)
@@ -225,7 +232,8 @@ def xid_row(now: Readings, one: XidFacts, expected: Optional[Expected], rules: R
             rule = rule._replace(level=CRITICAL, action=DRAIN) if required is None else required
             what = "Xid %d of %s: %s" % (one.number, name(now, expected, one.address), rule.name)
     renews = rule.level in (WARNING, CRITICAL)
-    remedy = REBOOT if rule.lost else "%s; %s" % (rule.remedy, VERIFY) if rule.level == WARNING else rule.remedy
+    remedy = for_gpu(rule.remedy, one.address)
+    remedy = REBOOT if rule.lost else "%s; %s" % (remedy, VERIFY) if rule.level == WARNING else remedy
     evidence = "%.6f s after the boot" % one.time
     return Finding("xid", rule.level, what, remedy, rule.action, one.address, evidence, rule.lost, renews)
 
@@ -274,7 +282,7 @@ def condition_rows(now: Readings, gpu: GpuReading, expected: Optional[Expected],
     if gpu.recovery:
         rule = rules.recovery.get(str(gpu.recovery), XidRule(CRITICAL, DRAIN, "action %d" % gpu.recovery, RESET))
         what = "the driver requires a recovery of %s: %s" % (who, rule.name)
-        rows.append(critical("recovery", what, rule.remedy, rule.action, address))
+        rows.append(critical("recovery", what, for_gpu(rule.remedy, address), rule.action, address))
     if gpu.remap_failed:
         what = "%s could not replace damaged rows of its memory" % who
         rows.append(critical("remapped_rows", what, "have the GPU replaced (RMA)", SERVICE, address))

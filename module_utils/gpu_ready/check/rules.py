@@ -16,11 +16,11 @@ _CLASSES = json.loads(r'''{
 "report": ["INFO", "", "", "nothing to do; read the Xids beside it", false],
 "rate": ["WARNING", "", "", "nothing to do at once; watch the counters of 'nvidia-smi -q -d ECC', ask NVIDIA's support if it returns", false],
 "remapped": ["WARNING", "reset_gpu", "", "nothing to do at once; reset the GPU when it is idle, which puts the replacement into use", false],
-"contained": ["CRITICAL", "reset_gpu", "", "restart the program that got the error, drain the GPU and reset it, which replaces the damaged memory", false],
-"memory": ["CRITICAL", "reset_gpu", "", "drain the GPU and reset it; replace it if the error returns", false],
+"contained": ["CRITICAL", "reset_gpu", "", "restart the program that got the error, drain the GPU and reset it ('nvidia-smi -r -i {gpu|ADDRESS}'), which replaces the damaged memory", false],
+"memory": ["CRITICAL", "reset_gpu", "", "drain the GPU and reset it ('nvidia-smi -r -i {gpu|ADDRESS}'); replace it if the error returns", false],
 "worn": ["CRITICAL", "service_required", "", "drain the GPU and have it replaced (RMA): its memory can no longer be repaired; until then a reset may bring it back ('nvidia-smi -q -d ROW_REMAPPER' says whether a remapping failed)", false],
-"reset": ["CRITICAL", "reset_gpu", "", "stop what uses the GPU and reset it ('nvidia-smi -r'); update the driver or ask NVIDIA's support if it returns", false],
-"nvlink": ["CRITICAL", "reset_gpu", "", "reset the GPU (or reboot); if it returns, check NVLink cables, the switches and the fabric manager", false],
+"reset": ["CRITICAL", "reset_gpu", "", "stop what uses the GPU and reset it ('nvidia-smi -r -i {gpu|ADDRESS}'); update the driver or ask NVIDIA's support if it returns", false],
+"nvlink": ["CRITICAL", "reset_gpu", "", "reset the GPU ('nvidia-smi -r -i {gpu|ADDRESS}') or reboot; if it returns, check NVLink cables, the switches and the fabric manager", false],
 "lost": ["CRITICAL", "restart_os", "", "reboot; check power, slot, temperature and the GPU itself", true],
 "lost_link": ["CRITICAL", "restart_os", "", "reboot; check the host's link to the GPU (PCI Express or chip-to-chip), its firmware and cooling", true],
 "link": ["INFO", "", "", "check the host's link to the GPU (PCI Express or chip-to-chip) and the Xids beside it", false],
@@ -210,10 +210,10 @@ _XIDS = json.loads(r'''{
 "176": ["link", "many correctable PCI Express errors"],
 "185": ["unlisted", "the state of the GPU memory's spare parts changed"]}''')
 _RECOVERY = json.loads(r'''{
-"1": ["CRITICAL", "reset_gpu", "GPU Reset Required", "stop what uses the GPU and reset it ('nvidia-smi -r'), or reboot"],
+"1": ["CRITICAL", "reset_gpu", "GPU Reset Required", "stop what uses the GPU and reset it ('nvidia-smi -r -i {gpu|ADDRESS}'), or reboot"],
 "2": ["CRITICAL", "restart_os", "Node Reboot Required", "reboot the host; a reset of the GPU is not enough"],
 "3": ["CRITICAL", "drain", "Drain P2P", "stop the programs that use several GPUs together (peer-to-peer); the action then ends"],
-"4": ["CRITICAL", "reset_gpu", "Drain and Reset", "let the work on the GPU end, start no new one, then reset it ('nvidia-smi -r')"],
+"4": ["CRITICAL", "reset_gpu", "Drain and Reset", "let the work on the GPU end, start no new one, then reset it ('nvidia-smi -r -i {gpu|ADDRESS}')"],
 "5": ["CRITICAL", "drain", "Recover IMEX Domain", "stop the programs that share memory between nodes, then recover the IMEX domain"],
 "6": ["CRITICAL", "restart_os", "Bus Reset", "drain the host and reset the GPU's PCI Express bus (power the host off and on); a reset of the GPU is not enough"],
 "7": ["CRITICAL", "restart_os", "System Reboot", "drain the host and reboot it"]}''')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from ....module_utils.gpu_ready.check.model import CRITICAL, DRAIN, INFO, WARNING
 from ..catalog import messages as data
@@ -11,6 +12,15 @@ from .xid import FATAL_SWITCH
 
 REPORTED = (63, 92, 154)
 """Xids after which a GPU is verified again, beside the critical ones of the catalog: their classes are warnings."""
+ACTIONS = {
+    "reset": "reset_gpu",
+    "drain_reset": "reset_gpu",
+    "reboot": "restart_os",
+    "power_cycle": "restart_os",
+    "replace": "service_required",
+    "fix": "service_required",
+}
+"""NVIDIA's words for an action of message_table.ACTIONS, where an Xid is critical."""
 NOT_BACK = ("lost", "lost_link")
 """Classes whose Xids only a reboot ends."""
 HEAD = '''"""What Xids mean, generated from catalog/xids.yml by `make catalog`; do not edit."""
@@ -35,16 +45,22 @@ def make_rules(settings: Optional[Dict[str, Any]] = None) -> Rules:
 '''
 
 
+def node_action(row: Mapping[str, str]) -> str:
+    """Return what the check recommends beyond the drain, "" for nothing."""
+    by_severity = ACTIONS.get(row["action"], "") if row["severity"] == SERIOUS else ""
+    return row.get("node_action", by_severity)
+
+
 def module_text() -> str:
     """Return the module; the fields of a row are those of XidRule."""
     warned = {data.XIDS[number][0] for number in REPORTED}
     classes: dict[str, list[object]] = {}
     for kind, known in data.XID_CLASSES.items():
         level = CRITICAL if known["severity"] == SERIOUS else WARNING if kind in warned else INFO
-        classes[kind] = [level, known.get("action", "") if level != INFO else "", "", known["remedy"], kind in NOT_BACK]
+        classes[kind] = [level, node_action(known), "", known["remedy"], kind in NOT_BACK]
     recovery: dict[str, list[object]] = {
-        str(number): [CRITICAL, action or DRAIN, name, remedy]
-        for number, (name, _, remedy, action) in data.RECOVERY_ACTIONS.items()
+        str(number): [CRITICAL, node_action(row) or DRAIN, row["name"], row["remedy"]]
+        for number, row in data.RECOVERY_ACTIONS.items()
         if number
     }
     tables: dict[str, dict[str, list[object]]] = {

@@ -109,7 +109,7 @@ KERNELS = message_table.prepared(
             r"-for-%(k)s\.failed\.log",
             r"\bon kernel:? %(k)s",
             r"/var/lib/dkms/[\w-]{1,60}/[\w.]{1,40}/%(k)s/",
-            r"for kernel %(k)s",
+            r"for kernel[ -]%(k)s",
             r"headers for (?:the )?(?:target )?kernel %(k)s",
             r"KERNEL_UNAME=%(k)s",
             r"--kernel-name=%(k)s",
@@ -140,6 +140,7 @@ PACKAGES = message_table.prepared(
         )
     ]
 )
+BUILD = "dkms_build_failed"
 WARNS = "no_supported_gpu"
 """The one cause that a mere warning names."""
 
@@ -218,7 +219,10 @@ def causes(text: str) -> tuple[bool, list[Found]]:
         found = [cause for cause in found if not cause.entry.consequence]
     kept: dict[str, Found] = {}
     for cause in found:
-        kept.setdefault(cause.entry.code, cause)
+        first = kept.setdefault(cause.entry.code, cause)
+        kept[cause.entry.code] = first._replace(values={**cause.values, **first.values})  # a later line names the log
+    if any(cause.entry.names == BUILD for cause in kept.values()):
+        kept.pop("packages_conflict", None)  # the package manager says so of a package whose module was not built
     return wrong, list(kept.values())
 
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from . import xid
 from .kernel_lines import LogMessage
-from .message_table import SEVERITIES, Explanation
+from .message_table import SEVERITIES, WATCH, Explanation
 from .text_lines import LONGEST
 from .xid import Meaning, Xid
 
@@ -22,6 +22,11 @@ class Event(NamedTuple):
     def is_xid(self) -> bool:
         """False for an SXid, which a switch reports."""
         return self.first.switch is None
+
+    @property
+    def decides(self) -> bool:
+        """True for the Xid that says what its GPU needs from now on."""
+        return self.is_xid and self.first.number == xid.RECOVERY and self.means.action != WATCH
 
 
 def events_of(found: list[LogMessage], separator: str = " ") -> list[Event]:
@@ -48,10 +53,12 @@ def is_worse(means: Meaning, known: Meaning, number: int) -> bool:
 def explanations(found: list[Event]) -> list[Explanation]:
     """Serious ones first, causes before their consequences, in the order of the log; how often decides nothing."""
     ordered = sorted(found, key=lambda event: (SEVERITIES.index(event.means.severity), event.means.follows is not None))
-    return [explanation(event) for event in ordered]
+    decided = {event.first.address for event in found if event.decides}
+    return [explanation(event, event.first.address in decided and not event.decides) for event in ordered]
 
 
-def explanation(event: Event) -> Explanation:
+def explanation(event: Event, decided: bool = False) -> Explanation:
+    """Return an event as a problem. ``decided``: an Xid 154 of the GPU says what it needs, whatever this one would."""
     one, means = event.first, event.means
     times = "" if event.times == 1 else ", %d times" % event.times
     if event.is_xid:
@@ -61,7 +68,8 @@ def explanation(event: Event) -> Explanation:
         cause = "%s: SXid %d of %s" % (means.name, one.number, one.switch or "a switch")
     code = "xid" if event.is_xid else "sxid"
     quote = event.message[:LONGEST].rstrip(" .")
-    return Explanation(code, cause, means.remedy, one.address, quote, event.line, means.severity)
+    action = WATCH if decided else means.action
+    return Explanation(code, cause, means.remedy, one.address, quote, event.line, means.severity, action=action)
 
 
 def instance_words(instance: str | None) -> str:

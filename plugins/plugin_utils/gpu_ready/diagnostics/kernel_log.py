@@ -9,9 +9,9 @@ from re import Pattern
 from typing import Any, NamedTuple
 
 from ....module_utils.gpu_ready.system import nvrm_version
-from . import kernel_events, message_table
+from . import kernel_events, message_table, status_words
 from .kernel_events import Event
-from .kernel_lines import LogMessage, messages_of, streams
+from .kernel_lines import END, LogMessage, messages_of, streams
 from .message_table import KERNEL, SEVERITIES, Explanation, Found
 from .text_lines import Flat, chain
 
@@ -40,8 +40,13 @@ MAGIC = re.compile(r"\bnvidia[\w-]*: version magic '[^']{1,200}' should be '(\S{
 RELEASE = re.compile(r"Linux version (\d\S{1,100}) \(")
 LOADED = re.compile(
     r"loading NVIDIA (?:UNIX|Linux)|nvidia-modeset: Loading NVIDIA|Initialized nvidia-drm"
-    r"|nvidia-nvlink: Nvlink Core is being|nvidia-uvm: Loaded the UVM driver",
+    r"|nvidia-uvm: Loaded the UVM driver",
     re.IGNORECASE,
+)
+"""What a loaded module prints. Its "Nvlink Core is being initialized" comes before it has searched for GPUs."""
+SERVICE_STARTED = re.compile(
+    r"Started .?(?:nvidia|Nvidia|NVIDIA)[^;]{0,60}|Successfully configured all the available NVSwitches"
+    r"|nvidia-imex.{0,40}(?:READY|started)|Started \(\d+\)"
 )
 STARTED = re.compile(r"loading NVIDIA (?:UNIX|Linux)", re.IGNORECASE)
 """What the module says when its search for GPUs has found one that it drives."""
@@ -53,6 +58,8 @@ NEEDED = {
     "proprietary_module_unsupported_gpu": nvrm_version.OPEN,
 }
 AT_WORK = ("xid", "sxid", "api_mismatch")
+NAMES_STATUS = ("rm_init_failed", "probe_failed", "nvlink_start_failed")
+"""General rows, which the status in the text makes more special."""
 BREAK = " ;; "
 """Separates NVIDIA's lines from the others."""
 TURING = 0x1E00
@@ -100,10 +107,20 @@ def problems(text: str) -> list[Explanation]:
 
 def explanations(log: Log) -> list[Explanation]:
     """List the problems of a log by severity, and within one severity in the order of the log."""
-    rows = [message_table.explanation(row, address_of(row, log)) for row in complaints(log)]
+    rows = [with_status(message_table.explanation(row, address_of(row, log)), log) for row in complaints(log)]
     found = rows + kernel_events.explanations(log.events)
     place = {entry.code: number for number, entry in enumerate(message_table.table(KERNEL))}
+    found = [one._replace(message=(one.message or "").split(END)[0]) for one in found]
     return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), place[one.code]))
+
+
+def with_status(problem: Explanation, log: Log) -> Explanation:
+    """Return a GPU's failed start with the driver's status, where the log has one that says more."""
+    if problem.code not in NAMES_STATUS:
+        return problem
+    words = status_words.find(log.nvidia.text, "kernel")
+    word = next((word for word in words if word.vocabulary == "nv_status"), None)
+    return problem._replace(cause="%s: %s (%s)" % (problem.cause, word.means, word.shown)) if word else problem
 
 
 def explain_start(text: str) -> Explanation | None:
@@ -133,6 +150,8 @@ def complaints(log: Log) -> list[Found]:
     found = [row for row in log.rows if not none.get(row.entry.code)]
     if log.events:
         found = [row for row in found if not row.entry.consequence]
+    if len(found) > 1:
+        found = [row for row in found if row.entry.code != "module_left_again"]
     return [with_gsp(row, log) for row in found]
 
 
@@ -205,6 +224,8 @@ def read(text: str) -> dict[str, Any]:
     }
     devices = first(DEVICES, flat)
     answer["devices"] = int(devices[:6]) if devices else None
+    started = SERVICE_STARTED.search(flat)
+    answer["service_started"] = log.whole.line(started.start()) if started else None
     answer.update(versions(log.nvidia.text, log.others.text), problems=found)
     return answer
 

@@ -1,6 +1,7 @@
 """The table of known messages (catalog/messages.yml) and how a text is searched for them."""
 
 import re
+from collections.abc import Mapping
 from re import Match, Pattern
 from typing import NamedTuple
 
@@ -12,6 +13,10 @@ SEVERITIES = (CRITICAL, ERROR, WARNING, INFO)
 """A GPU must not be used; something does not work; it works, but needs attention; a report that asks for nothing."""
 CERTAIN, LIKELY = "certain", "likely"
 """The message names the cause; it has other causes too, and this is the usual one."""
+NOTHING, WATCH, PROGRAM, FIX, DRAIN_RESET, RESET, REBOOT, POWER_CYCLE, REPLACE = ACTIONS = (
+    "nothing", "watch", "program", "fix", "drain_reset", "reset", "reboot", "power_cycle", "replace",
+)  # fmt: skip
+"""What a GPU or host needs, the weaker before the stronger. ``fix``: what the remedy says, without a reset."""
 
 
 class Explanation(NamedTuple):
@@ -28,6 +33,7 @@ class Explanation(NamedTuple):
     line: int | None = None
     severity: str = ERROR
     confidence: str = CERTAIN
+    action: str = FIX
 
 
 Patterns = tuple[tuple[str, Pattern[str]], ...]
@@ -46,6 +52,11 @@ class Entry(NamedTuple):
     exits: tuple[int, ...]
     severity: str
     confidence: str
+    action: str
+    remedies: dict[str, str]
+    """By the program that called (:func:`programs.caller`), where it differs from ``remedy``."""
+    program: str | None
+    """The only program whose lines are read by the row; a key of catalog/programs.yml."""
 
 
 class Found(NamedTuple):
@@ -55,10 +66,14 @@ class Found(NamedTuple):
     position: int
     message: str
     line: int | None
+    values: dict[str, str] = {}
+    """What the named groups of the pattern matched, which the row's cause and remedy may name."""
 
 
 NVIDIA_SMI, CONTAINER, INSTALLER, KERNEL = "nvidia_smi", "container_error", "installer_log", "dmesg"
 CUDA_INSTALLER = "cuda_installer"
+SERVICE = "service"
+"""Programs beside the driver that no kind of `gpu-explain read` is named after, such as the fabric manager."""
 _tables: dict[str, list[Entry]] = {}
 
 
@@ -122,6 +137,9 @@ def table(kind: str) -> list[Entry]:
                 tuple(row.get("exit", ())),
                 row.get("severity", ERROR),
                 row.get("confidence", LIKELY if row.get("consequence") else CERTAIN),
+                row.get("action", FIX),
+                row.get("remedies", {}),
+                row.get("program"),
             )
             for row in data.MESSAGES[kind]
         ]
@@ -148,7 +166,8 @@ def find(kind: str, text: Flat, rows: list[Entry] | None = None) -> list[Found]:
         if hits:
             seen.add(entry.code)
             start, end = min(hit.span() for hit in hits)
-            found.append(Found(entry, start, text.quote(start, end), text.line(start)))
+            values = {name: word for hit in reversed(hits) for name, word in hit.groupdict().items() if word}
+            found.append(Found(entry, start, text.quote(start, end), text.line(start), values))
             taken += [] if entry.consequence else [hit.span() for hit in hits]
     causes = [row for row in found if not row.entry.consequence]
     return causes or found
@@ -170,9 +189,26 @@ def find_broken(kind: str, text: str) -> list[Found]:
     return find(kind, flat(text)) or find(kind, glued(text))
 
 
-def explanation(row: Found, detail: str | None = None) -> Explanation:
-    """Return a match as an explanation."""
+PLACE = re.compile(r"\{(\w+)\|([^{}]*)\}")
+"""A place in a cause or remedy, with what stands there if the text does not have the value: ``{gpu|ADDRESS}``."""
+
+
+def fill(template: str, values: Mapping[str, str | None]) -> str:
+    """Return a cause or remedy with values of the text in its places."""
+    return PLACE.sub(lambda place: values.get(place.group(1)) or place.group(2), template)
+
+
+def gpu_argument(address: str | None) -> str | None:
+    """Return an address as ``nvidia-smi -i`` takes it: a kernel log leaves the function out."""
+    return None if address is None else address if "." in address else address + ".0"
+
+
+def explanation(row: Found, detail: str | None = None, caller: str | None = None) -> Explanation:
+    """Return a match as an explanation. ``caller``: of :func:`programs.caller`."""
     entry = row.entry
+    remedy = entry.remedies.get(caller or "", entry.remedy)
+    values = {"gpu": gpu_argument(detail), **row.values}
     return Explanation(
-        entry.code, entry.cause, entry.remedy, detail, row.message, row.line, entry.severity, entry.confidence
-    )
+        entry.code, fill(entry.cause, values), fill(remedy, values), detail, row.message, row.line, entry.severity,
+        entry.confidence, entry.action,
+    )  # fmt: skip

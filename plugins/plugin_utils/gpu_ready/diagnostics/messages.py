@@ -12,7 +12,7 @@ Explanations and patterns are data (catalog/messages.yml).
 
 from collections.abc import Callable
 
-from . import container_errors, installer_log, kernel_log, message_table, smi
+from . import container_errors, installer_log, kernel_log, layers, message_table, smi
 from .message_table import CONTAINER, NVIDIA_SMI, Explanation
 from .text_lines import joined
 
@@ -21,7 +21,8 @@ __all__ = [
 ]  # fmt: skip
 
 SMI_STATES: dict[str, tuple[str, str]] = {
-    entry.code: (entry.cause, entry.remedy) for entry in message_table.table(NVIDIA_SMI)
+    entry.code: (message_table.fill(entry.cause, {}), message_table.fill(entry.remedy, {}))
+    for entry in message_table.table(NVIDIA_SMI)
 }
 """Every state of an unusable answer of nvidia-smi or NVML, with cause and remedy."""
 
@@ -42,8 +43,13 @@ KINDS: dict[str, Callable[[str], list[Explanation]]] = {
 
 
 def explain(kind: str, text: str) -> list[Explanation]:
-    """Return every known problem in a text, the root cause first. ``kind`` is one of :data:`KINDS`."""
-    return KINDS[kind](text)
+    """Return every problem in a text, the root cause first. ``kind`` is one of :data:`KINDS`."""
+    return complete(kind, text, KINDS[kind](text))
+
+
+def complete(kind: str, text: str, known: list[Explanation]) -> list[Explanation]:
+    """Return problems that the reader of a kind found, with what other programs in the text report."""
+    return layers.complete(kind, text, known, KINDS) if kind in layers.SEARCHED else known
 
 
 def smi_state(code: int, text: str) -> str:
@@ -54,8 +60,8 @@ def smi_state(code: int, text: str) -> str:
 def explain_smi(code: int, text: str) -> Explanation:
     """Return the cause and remedy of a failed nvidia-smi or NVML call; ``detail`` is the GPU that the text names."""
     state, address = smi.explain(code, text)
-    cause, remedy = SMI_STATES[state]
-    return Explanation(state, cause, remedy, address)
+    entry = next(entry for entry in message_table.table(NVIDIA_SMI) if entry.code == state)
+    return message_table.explanation(message_table.Found(entry, 0, "", None), address)._replace(message=None)
 
 
 def explain_container(code: int, text: str) -> Explanation:
@@ -63,10 +69,10 @@ def explain_container(code: int, text: str) -> Explanation:
 
     ``detail`` is the CUDA version that an image asks for, where it names one.
     """
-    found = container_errors.problems(text)
+    found = explain("container-error", text)
     if found:
         return found[0]
     if code in (126, 127):
         row = next(entry for entry in message_table.table(CONTAINER) if entry.code == "gpus_flag_ignored")
-        return Explanation(row.code, row.cause, row.remedy)
+        return message_table.explanation(message_table.Found(row, 0, "", None))._replace(message=None)
     return explain_smi(code, text)

@@ -17,6 +17,7 @@ EXIT = re.compile(
     r"[\s:=]*(\d{1,3})\b",
     re.IGNORECASE,
 )
+"""The status as shells, kubectl and Ansible print it; an empty line may be before it."""
 MODULE_MISSING = re.compile(r"Module nvidia\S* not found|could not find module.{0,20}nvidia", re.IGNORECASE)
 MODULE_THERE = re.compile(r"(?:^|\n)filename:[ \t]*/\S{0,200}nvidia\S{0,80}\.ko|(?:^|\n)nvidia +\d{5,}", re.IGNORECASE)
 
@@ -32,8 +33,11 @@ SUPERSEDED = {
     "reset_refused": "gpu_in_use",
 }
 """Codes that another one, where it was found, explains better."""
-ROWS = re.compile(r"^\W{0,8}<[/?!\w]|^.{0,60}\|.*\||^\W{0,60}[A-Z][\w ./()-]{0,60}? +: +\S")
-"""Lines of a table, of -q or of XML: their words are values and names of processes, not messages."""
+ROWS = re.compile(
+    r"^\W{0,8}<[/?!\w]|^.{0,60}\|.*\||^\W{0,60}[A-Z][\w ./()-]{0,60}? +: +\S|^[ \t]{1,40}[A-Z][\w /()-]{0,40}$"
+    r"|^.{1,200}(?:, \[?(?:N/A|Not Supported|[\d.]{1,12}(?: \w{1,5})?)\]?){2}"
+)
+"""Lines of a table, of -q, of XML or of CSV: their words are values and names of processes, not messages."""
 LOST_IN_TABLE = re.compile(r"\|[^|]*(?:GPU is lost|GPU requires (?:a )?reset)[^|]*\|", re.IGNORECASE)
 
 
@@ -41,12 +45,18 @@ def answered(found: Reading | None) -> bool:
     return found is not None and bool(found.gpus or found.whole.get("driver_version"))
 
 
+def message_lines(text: str) -> list[text_lines.Line]:
+    """Return the lines of a text that may be messages: in an answer of nvidia-smi most are values."""
+    lines = text_lines.lines_of(text)
+    if answered(smi_forms.reading(text_lines.plain(text))) or smi_topology.read(text):
+        return [line for line in lines if not ROWS.match(line.text) or LOST_IN_TABLE.search(line.text)]
+    return lines
+
+
 def messages_in(text: str) -> list[Found]:
     """Return the messages in a text, the root cause first; in an answer only those that can be beside one."""
-    lines = text_lines.lines_of(text)
     if answered(smi_forms.reading(text_lines.plain(text))):
-        lines = [line for line in lines if not ROWS.match(line.text) or LOST_IN_TABLE.search(line.text)]
-        found = message_table.find(NVIDIA_SMI, text_lines.flatten(lines))
+        found = message_table.find(NVIDIA_SMI, text_lines.flatten(message_lines(text)))
         found = [row for row in found if row.entry.code in OF_ONE_GPU]
     else:
         found = message_table.find_broken(NVIDIA_SMI, text)
@@ -61,7 +71,17 @@ def problems(text: str) -> list[Explanation]:
     of_values = {one.code for one in values}  # a field is a message too ("License Status : Unlicensed")
     rows = [row for row in messages_in(text) if row.entry.code not in of_values]
     found = [message_table.explanation(row, address.group(1) if address else None) for row in rows]
+    found += [] if found or values else of_status(text)
     return sorted(found + values, key=lambda one: SEVERITIES.index(one.severity))
+
+
+def of_status(text: str) -> list[Explanation]:
+    """Return what the exit status alone says of a call of nvidia-smi whose words are not in the text."""
+    status = EXIT.search(text_lines.joined(text))
+    if status is None or "nvidia-smi" not in text or answered(smi_forms.reading(text_lines.plain(text))):
+        return []
+    rows = [entry for entry in message_table.table(NVIDIA_SMI) if int(status.group(1)) in entry.exits]
+    return [message_table.explanation(Found(row, 0, status.group(0), None)) for row in rows[:1]]
 
 
 def read(text: str) -> dict[str, Any]:

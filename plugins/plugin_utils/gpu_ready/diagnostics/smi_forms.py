@@ -57,7 +57,7 @@ def read_table(text: str) -> Reading | None:
     """Read the table of any release: two or three rows per GPU, then MIG devices, then processes."""
     head = HEAD.search(text)
     if head is None:
-        return None
+        return read_rows(text)
     gpus: list[dict[str, Any]] = []
     migs, section = 0, "gpus"
     for line in text[head.end() :].splitlines():
@@ -89,6 +89,14 @@ def read_table(text: str) -> Reading | None:
     ):
         whole["wsl"] = True
     return Reading(whole, gpus)
+
+
+def read_rows(text: str) -> Reading | None:
+    """Read rows of GPUs of a table whose head somebody left out."""
+    gpus: list[dict[str, Any]] = []
+    for line in text.partition("Processes")[0].splitlines():
+        table_line(line, gpus)
+    return Reading({"driver_version": None, "cuda_version": None}, gpus) if gpus else None
 
 
 def table_line(line: str, gpus: list[dict[str, Any]]) -> None:
@@ -194,8 +202,6 @@ def heads(ask: Any, gpus: list[dict[str, Any]]) -> dict[str, Any]:
     }
     modes = {gpu["mig"] for gpu in gpus if gpu.get("mig")}
     whole["mig"] = modes.pop() if len(modes) == 1 else None
-    if whole["attached_gpus"] is not None and whole["attached_gpus"] != len(gpus):
-        whole["gpu_elements"] = len(gpus)
     if cuda and cuda.strip("[]") in ("N/A", "Not Found"):
         whole["vgpu_host"] = True
     return whole
@@ -245,6 +251,8 @@ def read_xml(text: str) -> Reading | None:
         mig = tag("current_mig", part)
         gpus.append(dict(gpu, mig=mig) if mig else gpu)
     whole = heads(lambda name: tag(name.lower().replace(" ", "_"), head), gpus)
+    if whole["attached_gpus"] is not None and whole["attached_gpus"] != len(gpus):
+        whole["gpu_elements"] = len(gpus)
     whole["mig_devices"] = len(re.findall(r"<mig_device>", text))
     if not well_formed(text):
         whole["well_formed"] = False

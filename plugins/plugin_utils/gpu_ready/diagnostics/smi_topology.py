@@ -93,7 +93,9 @@ def problems(text: str) -> list[Explanation]:
         line = found.lines[gpu]
         quote = next(" ".join(one.text.split()) for one in lines_of(text) if one.number == line)
         explained.append(
-            Explanation(entry.code, cause, entry.remedy, gpu, quote, line, entry.severity, entry.confidence)
+            Explanation(
+                entry.code, cause, entry.remedy, gpu, quote, line, entry.severity, entry.confidence, entry.action
+            )
         )
     return explained
 

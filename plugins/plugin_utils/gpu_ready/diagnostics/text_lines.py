@@ -5,6 +5,7 @@ Patterns are therefore tried on one joined line, which still shows from which li
 """
 
 import functools
+import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -134,6 +135,8 @@ def lines_of(text: str) -> list[Line]:
 @functools.lru_cache(maxsize=2)
 def split_lines(text: str) -> tuple[Line, ...]:
     """Split a text for :func:`lines_of`. Cached: every reader of a kind asks for all lines."""
+    if text.count("&lt;") > 1 and text.count("&gt;") > 1:  # copied from a page's source
+        text = html.unescape(text)
     text = UNSEEN.sub("", ESCAPES.sub("", cut_lines(text))).replace("\u00a0", " ").replace("\r\n", "\n")
     # A string of JSON, as Ansible and journals print a program's output.
     escaped = text.count("\\n") > text.count("\n") + len(LOGGED_NEWLINE.findall(text))

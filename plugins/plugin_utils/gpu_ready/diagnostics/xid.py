@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ....module_utils.gpu_ready.check import xids
 from ....module_utils.gpu_ready.check.kmsg import ACTION, LOADED
 from ..catalog import messages as data
-from .message_table import CRITICAL, ERROR, INFO, SEVERITIES
+from .message_table import CRITICAL, ERROR, INFO, NOTHING, REBOOT, SEVERITIES, WATCH, fill, gpu_argument
 
 PLACE = r"\((?:PCI:)?\s?(?P<address>[^\s)]*?)(?P<instance>(?: GPU-C?I:\d{1,6})*)\s?\):\s*(?P<number>\d{1,6})(?!\d)"
 XID = re.compile(r"(?<![A-Za-z])Xid " + PLACE)
@@ -55,12 +55,16 @@ class Xid(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a message means. ``follows``: the number of the Xid that it is a consequence of."""
+    """What a message means. ``follows``: the number of the Xid that it is a consequence of.
+
+    ``action``: what the GPU needs (message_table.ACTIONS).
+    """
 
     severity: str
     name: str
     remedy: str
     follows: int | None = None
+    action: str = WATCH
 
 
 FATAL_SWITCH = Meaning(
@@ -68,6 +72,7 @@ FATAL_SWITCH = Meaning(
     "fatal error of an NVSwitch",
     "reset all GPUs and NVSwitches of the board (in a virtual machine, restart it), or reboot; read "
     "/var/log/fabricmanager.log",
+    action=REBOOT,
 )
 
 
@@ -113,10 +118,16 @@ def parse_xids(text: str, after: float = -1.0) -> list[Xid]:
     return found
 
 
-def meaning(number: int) -> Meaning:
-    """Return what an Xid means by its number alone."""
+def meaning(number: int, address: str | None = None) -> Meaning:
+    """Return what an Xid means by its number alone; the remedy names the GPU."""
     group, name = data.XIDS.get(number, ("unknown", "an Xid that the catalog does not know"))
-    return Meaning(CLASSES[group]["severity"], name, CLASSES[group]["remedy"])
+    return of_row(CLASSES[group], name, address)
+
+
+def of_row(row: dict[str, str], name: str, address: str | None) -> Meaning:
+    """Return a row of the catalog as the meaning of a message of a GPU."""
+    remedy = fill(row["remedy"], {"gpu": gpu_argument(address)})
+    return Meaning(row["severity"], name, remedy, None, row["action"])
 
 
 def judge(found: list[Xid]) -> list[tuple[Xid, Meaning]]:
@@ -125,7 +136,7 @@ def judge(found: list[Xid]) -> list[tuple[Xid, Meaning]]:
     judged: list[tuple[Xid, Meaning]] = []
     for place, one in enumerate(found):
         if one.switch is not None:
-            means = judge_sxid(one)
+            means = judge_sxid(one, found)
         elif one.number == CLEANUP:
             means = judge_cleanup(one, found[:place])
         elif one.number == RECOVERY:
@@ -138,7 +149,7 @@ def judge(found: list[Xid]) -> list[tuple[Xid, Meaning]]:
 
 def judge_nvlink(one: Xid) -> Meaning:
     """By the number, and by the subcode and the word that Xids of NVLink 5 carry."""
-    means, word = meaning(one.number), NVLINK.search(one.text)
+    means, word = meaning(one.number, one.address), NVLINK.search(one.text)
     if word is None:
         return means
     fatal, known = word.group(1).lower() == "fatal", subcode(one)
@@ -150,7 +161,7 @@ def judge_nvlink(one: Xid) -> Meaning:
     if fatal:
         return means
     remedy = "nothing to do at once; look for an Xid 154 or 45 beside it, and check the link if it returns"
-    return means._replace(severity=INFO, remedy=remedy)
+    return means._replace(severity=INFO, remedy=remedy, action=WATCH)
 
 
 def subcode(one: Xid) -> Meaning | None:
@@ -170,8 +181,9 @@ def subcode(one: Xid) -> Meaning | None:
     judged = []
     for _, _, action, inquiry in exact or [row for row in fitting if any(status & bit for bit in row[0])]:
         means = data.NVLINK["actions"][action]
-        remedy = "; ".join(part for part in (means["remedy"], data.NVLINK["inquiries"][inquiry]) if part)
-        judged.append(Meaning(means["severity"], "", remedy))
+        known = of_row(means, "", one.address)
+        remedy = "; ".join(part for part in (known.remedy, data.NVLINK["inquiries"][inquiry]) if part)
+        judged.append(known._replace(remedy=remedy))
     if not judged:
         return None
     meant = next((data.NVLINK["units"][name] for name in names if name in data.NVLINK["units"]), "")
@@ -187,36 +199,46 @@ def judge_cleanup(one: Xid, before: list[Xid]) -> Meaning:
     others = [other.number for other in known if other.number not in (CLEANUP, RECOVERY)]
     previous = int(named.group(1)) if named else others[-1] if others else None
     if previous is None:
-        return meaning(one.number)
-    cause = meaning(previous)
+        return meaning(one.number, one.address)
+    cause = meaning(previous, one.address)
     severity = INFO if previous in others else cause.severity  # the log may have lost the first message
     name = "channel removed, a consequence of Xid %d (%s)" % (previous, cause.name)
-    return Meaning(severity, name, "for Xid %d: %s" % (previous, cause.remedy), previous)
+    return Meaning(severity, name, "for Xid %d: %s" % (previous, cause.remedy), previous, cause.action)
 
 
 def judge_recovery(one: Xid, last: bool) -> Meaning:
     """Xid 154 names the action that is required from now on; only the last one of a GPU counts."""
-    means, action = meaning(one.number), ACTION.search(one.text)
+    means, action = meaning(one.number, one.address), ACTION.search(one.text)
     if action is None:
         return means
     name = 'the required recovery action has changed to "%s"' % action.group(2)
-    severity, remedy = means.severity, means.remedy
-    for number, (word, its_severity, its_remedy, _) in data.RECOVERY_ACTIONS.items():
+    for number, row in data.RECOVERY_ACTIONS.items():
         # By its name; by its number where the driver's name for it is not known (it writes "Unknown" for new ones).
-        if word.lower() == action.group(2).lower() or (number == int(action.group(1), 16) and number > LAST_NAMED):
-            severity, remedy = its_severity, its_remedy
+        if row["name"].lower() == action.group(2).lower() or (
+            number == int(action.group(1), 16) and number > LAST_NAMED
+        ):
+            means = of_row(row, name, one.address)
     if not last:
-        return Meaning(INFO, name, "see the GPU's last Xid 154, which names the action that is required now")
-    return Meaning(severity, name, remedy)
+        remedy = "see the GPU's last Xid 154, which names the action that is required now"
+        return Meaning(INFO, name, remedy)
+    return means._replace(name=name)
 
 
-def judge_sxid(one: Xid) -> Meaning:
-    """By the severity in the text: the numbers are the switch's own, explained in its documents."""
-    if FATAL_SXID.search(one.text):
+def judge_sxid(one: Xid, found: list[Xid]) -> Meaning:
+    """By the severity in the text: the numbers are the switch's own, explained in its documents.
+
+    One error is reported in several lines, of which some have data only: all lines of a number and switch count.
+    """
+    texts = [
+        other.text
+        for other in found
+        if (other.number, other.switch, other.address) == (one.number, one.switch, one.address)
+    ]
+    if any(FATAL_SXID.search(text) for text in texts):
         return FATAL_SWITCH
-    if MILD_SXID.search(one.text):
+    if any(MILD_SXID.search(text) for text in texts):
         remedy = "nothing to do: NVIDIA's fabric manager guide says that it can be ignored"
-        return Meaning(INFO, "non-fatal error of an NVSwitch", data.SXIDS.get(one.number, remedy))
+        return Meaning(INFO, "non-fatal error of an NVSwitch", data.SXIDS.get(one.number, remedy), action=NOTHING)
     remedy = "look for the line of the same number that says Fatal or Non-fatal, and in /var/log/fabricmanager.log"
     return Meaning(ERROR, "error of an NVSwitch, whose severity this line does not say", remedy)
 

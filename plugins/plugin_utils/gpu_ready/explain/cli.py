@@ -20,6 +20,8 @@ from ....module_utils.gpu_ready.system.model import OsRelease
 from ..catalog import model as catalog
 from ..completion import os_family
 from ..completion.complete import today
+from ..diagnostics import programs
+from ..diagnostics.layers import SEARCHED
 from ..diagnostics.pasted_version import parse_pasted_version, reports_absence
 from ..settings.variables import parse_settings
 from . import forms, lspci
@@ -29,7 +31,18 @@ from .cards import describe_unknown
 from .located import Locator, at
 from .paper_host import PaperHost
 
-FACTS = ("nvidia_gpus", "nvidia_other", "other_display", "id", "driver_version", "tool", "valid_json", "usable", "xids")
+FACTS = (
+    "nvidia_gpus",
+    "nvidia_other",
+    "other_display",
+    "id",
+    "driver_version",
+    "tool",
+    "valid_json",
+    "usable",
+    "xids",
+    "service_started",
+)
 """Keys of which a reading of its kind has at least one, unless it has problems."""
 
 
@@ -162,9 +175,14 @@ class Archive(PaperHost):
         return sorted({name[len(prefix) :].split("/")[0] for name in names if name.startswith(prefix)})
 
 
+def is_archive(data: bytes) -> bool:
+    """Return True for a tar archive, also a compressed one."""
+    return data[:2] == b"\x1f\x8b" or data[257:262] == b"ustar" or data[:3] == b"BZh" or data[:6] == b"\xfd7zXZ\x00"
+
+
 def read_lspci(data: bytes) -> dict[str, Any]:
     """Read lspci output of any form, kernel messages, or a tar archive of sysfs."""
-    if data[:2] == b"\x1f\x8b" or data[257:262] == b"ustar" or data[:3] == b"BZh" or data[:6] == b"\xfd7zXZ\x00":
+    if is_archive(data):
         try:
             return pci_reading.list_sysfs_functions(pci.read_sysfs(Archive(data))).as_dict()
         except (tarfile.TarError, OSError, EOFError) as error:
@@ -414,7 +432,55 @@ ALL = (
         "the kernel's log, by dmesg, journalctl -k or syslog",
     ),
 )
-KINDS: dict[str, Kind] = {kind.name: kind for kind in ALL}
+OF_ONE_FORM = ("os-release", "daemon-json", "proc-driver-version", "nvidia-detect", "lspci")
+"""Kinds that are known by their form; the texts of the others are messages, which may be mixed."""
+
+
+def read_any(data: bytes) -> dict[str, Any]:
+    """Read a text as the kind that it is of (``kind``): by its form, else as the kind in which it says most."""
+    text = text_of(data)
+    found = [form.kind for form in forms.forms_of(text) if form.kind]
+    lines = text.split("\n")
+    keys = [programs.program_of(line) for line in lines[: programs.SHORT]]
+    of_programs = [programs.PROGRAMS[key].kind or "container-error" for key in keys if key]
+    others = SEARCHED if len(lines) <= programs.SHORT or not (found or of_programs) else ()
+    kinds = [kind for kind in dict.fromkeys([*found, *of_programs, *others]) if kind not in OF_ONE_FORM]
+    of_one_form = [kind for kind in OF_ONE_FORM if kind in found]
+    if forms.begins_object(text):
+        of_one_form = ["daemon-json"]
+    if (of_one_form and not set(found) - set(OF_ONE_FORM)) or is_archive(data):
+        kind = (of_one_form or ["lspci"])[0]
+        return dict(KINDS[kind].read(data), kind=kind)
+    answers = [dict(KINDS[kind].parse(data), kind=kind) for kind in kinds]
+    return min(answers, key=says_little)
+
+
+def says_little(answer: dict[str, Any]) -> int:
+    """Return how little an answer says; the smallest says most: a known message, a status word, facts, nothing."""
+    if any(not row["code"].startswith("status_") for row in answer["problems"]):
+        return 0
+    return 1 if answer["problems"] else 2 if any(answer.get(key) for key in FACTS) else 3
+
+
+def describe_any(answer: dict[str, Any]) -> list[str]:
+    """Return what a reading of any kind means."""
+    return KINDS[answer["kind"]].describe(answer)
+
+
+class AnyKind(Kind):
+    """The kind of a text whose kind was not given; programs in it are recognised line by line."""
+
+    def read(self, data: bytes) -> dict[str, Any]:
+        """Read a text, whatever program wrote it."""
+        return self.parse(data)
+
+    def describe(self, answer: dict[str, Any]) -> list[str]:
+        """Return what a reading means."""
+        return self.to_lines(answer)
+
+
+AUTO = AnyKind("auto", read_any, describe_any, "any of these, recognised by its own words")
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (*ALL, AUTO)}
 """Every kind of output that `gpu-explain read` understands; a new one is one entry."""
 
 
@@ -426,6 +492,7 @@ def kind_of(word: str) -> str:
 
 EPILOG = """\
 examples:
+  gpu-explain read auto error.txt                   what an error of any of these programs means
   gpu-explain read nvidia-smi smi.txt               what the output of nvidia-smi means
   dmesg | gpu-explain read dmesg -                  Xid errors and what to do about them
   gpu-explain read installer-log --json build.log   the same as data
@@ -460,7 +527,7 @@ def parser(
     reading = commands.add_parser(
         "read",
         help="read one output that somebody pasted",
-        description="Read one output and explain it: one line per cause and one per remedy.",
+        description="Read one output and explain it: what to do now, the cause, and the lines that show it.",
         epilog="kinds:\n" + "".join("  %-20s %s\n" % (name, KINDS[name].help) for name in sorted(KINDS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from ..diagnostics.message_table import CERTAIN, ERROR
 from ..diagnostics.text_lines import lines_of
 
 
@@ -17,18 +16,6 @@ def at(line: int | None, message: str, *marks: str) -> str:
     where = "Line %d" % line if line else ""
     shown = " ".join(part for part in (where, "(%s)" % ", ".join(marks) if marks else "") if part)
     return "%s: %s" % (shown, capitalized(message)) if shown else capitalized(message)
-
-
-def describe_problems(answer: dict[str, Any]) -> list[str]:
-    """Return one line for each cause, with the matching message in brackets, and one for each remedy."""
-    lines = []
-    for problem in answer["problems"]:
-        cause = "%s (%s)" % (problem["cause"], problem["message"]) if problem["message"] else problem["cause"]
-        usual = {"severity": ERROR, "confidence": CERTAIN}
-        marks = [problem[key] for key, value in usual.items() if problem[key] != value]
-        lines.append(at(problem["line"], cause + ".", *marks))
-        lines.append("Remedy: %s." % problem["remedy"])
-    return lines
 
 
 class Locator:

@@ -29,10 +29,9 @@ from ..plugin_utils.progress.lines import EXECUTE, event_text
 
 OPTIONS = {
     "part": {"type": "str", "required": True},
-    "todo": {"type": "dict"},
     "reboot": {"type": "bool", "default": False},
 }
-"""``todo``: parameters by step; without it, the host's plan. ``reboot``: restart the host where the driver needs it."""
+"""``reboot``: restart the host where the driver needs it."""
 LONGEST = 10_000
 """Characters of a message of a module of Ansible's own, which nothing else bounds."""
 SILENT = (
@@ -129,13 +128,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """The plugin; Ansible finds it by this name."""
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        """Return what came of the steps of the part; a failure has the id of its step."""
+        """Return what came of the steps of the part; a failure has the id of its step. Under --check: none."""
         super().run(tmp, task_vars)
         variables = task_vars or {}
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
-        name, todo = given["part"], given["todo"]
-        planned = plain(variables.get("gpu_plan_result") or {})
-        todo = plain(planned.get("todo") or {} if todo is None else todo)
+        name, planned = given["part"], plain(variables.get("gpu_plan_result") or {})
+        todo = planned.get("todo") or {}
         modules = HostCaller(self, variables)
 
         def begin(step: str) -> None:
@@ -146,6 +144,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             text = event_text(str(variables["inventory_hostname"]), STEP, EXECUTE, step)
             Display.display(self._display, text, log_only=True)
 
+        if modules.check:
+            return {"steps": [], "reboot_required": waits_for_reboot(planned)}
         result: dict[str, Any]
         try:
             part = steps.execute(name, todo, modules, begin)

@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ansible import __version__ as ansible_version
 from ansible import constants as C
@@ -88,20 +88,20 @@ def write_report(report: Report, to: Destination) -> tuple[Report, list[str]]:
     return report, [str(path) for path in written]
 
 
-def make_report(kind: str, parts: Mapping[str, Any], record: str, check_mode: bool, age: int | str) -> Report:
+def make_report(kind: str, hosts: read.Parts, record: str, check_mode: bool, age: int | str) -> Report:
     """Return the report of the run so far, with what is known of the run.
 
-    ``parts``: see library/gpu_report.py. ``record``: of the rollout, "" for none; one that cannot be read is left out,
-    since gpu_upgrade_fleet shows that. ``age``: of this run, as the lookup plugin gpu_ready_run has it.
+    ``hosts``: see plugin_utils/registered.py. ``record``: of the rollout, "" for none; one that cannot be read is left
+    out, since gpu_upgrade_fleet shows that. ``age``: of this run, as the lookup plugin gpu_ready_run has it.
     """
     now = time.time()
-    report = read.read(kind, parts, timestamp(now), check_mode)._replace(run=describe_run(now, age))
+    report = read.read(kind, hosts, timestamp(now), check_mode)._replace(run=describe_run(now, age))
     with contextlib.suppress(GpuReadyError):
         return read.with_rollout(report, RolloutFile(Path(record)).read()) if record else report
     return report
 
 
-def write_interrupted(kind: str, parts: Mapping[str, Any], to: Destination, record: str, age: int | str) -> list[str]:
+def write_interrupted(kind: str, hosts: read.Parts, to: Destination, record: str, age: int | str) -> list[str]:
     """Write the report of a run that the operator interrupted, and return the paths; none for no directory.
 
     For the callback, in Ansible's own process. The arguments are those of `make_report`. Raises GpuReadyError.
@@ -109,7 +109,7 @@ def write_interrupted(kind: str, parts: Mapping[str, Any], to: Destination, reco
     check_mode = bool(context.CLIARGS.get("check"))
     if check_mode or not to.directory or not to.formats:
         return []
-    return write_report(make_report(kind, parts, record, check_mode, age)._replace(interrupted=True), to)[1]
+    return write_report(make_report(kind, hosts, record, check_mode, age)._replace(interrupted=True), to)[1]
 
 
 def with_fault(error: GpuReadyError, shown: str) -> GpuReadyError:

@@ -30,7 +30,7 @@ from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.gpu_ready.rollout 
 
 from tests.grid import sampled
 from tests.unit import chromium, fleet_reports
-from tests.unit.fleet_reports import FLEETS, ROW, STEPS, TIME, columns, hosts_of, report_of, site
+from tests.unit.fleet_reports import FLEETS, ROW, STEPS, TIME, hosts_of, report_of, site
 from tests.unit.lying_host import make_liar, run_playbook
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'`&amp;{{ 7*7 }}{% raw %}\x1b]0;x\x07\x9b\u202e\u2066\u200b\ud800\x00]]>\\n"
@@ -88,7 +88,7 @@ def hostile(kind: str) -> Any:
         },
         "audit": {
             name: {"audit": {"state": HOSTILE, "why": [HOSTILE], "checks": [{"name": HOSTILE, "desired": HOSTILE, "found": HOSTILE, "ok": False, "why": HOSTILE}], "holders": [{"pid": 1, "name": HOSTILE, "command": HOSTILE}], "steps": [HOSTILE], "warnings": [HOSTILE], "summary": HOSTILE, "row": {"gpus": HOSTILE}}},
-            "b": {"unreachable": HOSTILE},
+            "b": {"answer": {"unreachable": True, "msg": HOSTILE}},
         },
         "upgrade": {
             name: {"outcome": {"state": HOSTILE, "from": HOSTILE, "to": HOSTILE, "way": HOSTILE, "seconds_unavailable": 7, "reason": HOSTILE}},
@@ -96,7 +96,7 @@ def hostile(kind: str) -> Any:
         "undrain": {name: {"turn": {"failed": True, "msg": HOSTILE}}, "b": {"turn": {"unreachable": True, "msg": HOSTILE}}},
         "uninstall": {name: {"removal": {"actions": [HOSTILE], "kept": [HOSTILE], "stops": [HOSTILE], "reboot_required": True}}, "b": {"removal": {"failed": True, "msg": HOSTILE}}},
     }  # fmt: skip
-    found = read.read(kind, columns(hosts[kind]), TIME, False)
+    found = read.read(kind, hosts[kind], TIME, False)
     run = model.Run(HOSTILE, HOSTILE, [HOSTILE], HOSTILE, HOSTILE, 7, HOSTILE, HOSTILE, HOSTILE)
     before = found._replace(
         run=run, hosts=[one._replace(state=HOSTILE[:9], cells={"gpus": HOSTILE}) for one in found.hosts]
@@ -320,7 +320,7 @@ def test_every_report_says_how_old_its_catalog_is(kind: str) -> None:
 def audited(**states: str) -> Any:
     loaded = {"ok": "580.95.05", "drift": "580.82.07"}
     hosts = {
-        name: {"unreachable": "no route"}
+        name: {"answer": {"unreachable": True, "msg": "no route"}}
         if state == "unreachable"
         else {"audit": {"state": state, "row": {"driver_loaded": loaded[state]}, "checks": [{"name": "loaded", "desired": None, "found": None, "ok": state == "ok", "why": "w"}]}}
         for name, state in states.items()

@@ -146,6 +146,15 @@ def test_it_is_left_alone_on_request_and_where_the_administrator_decided(given: 
     assert (decided.steps, required(decided), decided.warnings) == ([], False, [])
 
 
+@pytest.mark.parametrize(
+    ("own", "why"), [(True, "not held, so an unattended upgrade"), (False, "persistence mode off")]
+)
+def test_the_reason_is_the_mode_unless_an_administrator_decided_about_it(own: bool, why: str) -> None:
+    host = having(ready(), driver={"persistence": {"off": True, "own": own}}, packages={"held": []})
+    reasons = [step.why for step in decide(host).steps if step.id == "nvidia_driver.persistenced"]
+    assert len(reasons) == 1 and why in reasons[0], reasons
+
+
 # ---- what the module does --------------------------------------------------------------------------------------------
 
 

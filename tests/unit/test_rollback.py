@@ -97,9 +97,8 @@ def upgraded(before: Facts, device: str) -> Facts:
 
 def rolled_back(host: Facts) -> compose.Plan:
     """The plan of the rollback, as rollback_drivers.yml asks for it."""
-    assert host.upgrade is not None
+    assert host.upgrade is not None and host.upgrade.from_ is not None
     settings = upgrade.rollback_settings(host.upgrade.from_)
-    assert settings is not None
     parsed = variables.parse_settings(records.to_json(settings))
     assert not parsed.errors
     known = {f"cuda-{host.base.distro}": "A" * 40}  # the catalog does not pin the keys of all repositories

@@ -119,7 +119,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         refusal="\n".join(refusals),
         installed=installed,
         journal=journal,
-        back=rollback_settings(recorded),
+        back=rollback_settings(recorded) if recorded else None,
         drained=facts.drained,
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
@@ -178,12 +178,10 @@ def installed_kind(facts: Facts, version: str) -> str:
 
 def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> list[str]:
     installed = installed_driver(facts)
-    back = rollback_settings(installed)
-    if installed is None or back is None or decided.choices.driver is None:
+    if installed is None or decided.choices.driver is None:
         return []
-    rollback = choose.plan_driver(
-        with_chosen_driver(facts, decided.choices.driver), settings._replace(**back._asdict()), Choices()
-    )
+    back = settings._replace(**rollback_settings(installed)._asdict())
+    rollback = choose.plan_driver(with_chosen_driver(facts, decided.choices.driver), back, Choices())
     return [NO_ROLLBACK % (installed.version, one.message, one.remedy) for one in rollback.refusals]
 
 
@@ -200,9 +198,7 @@ def with_chosen_driver(facts: Facts, chosen: DriverChoice) -> Facts:
     return facts._replace(driver=driver, packages=facts.packages._replace(installed=dict(others, **packages)))
 
 
-def rollback_settings(old: RecordedDriver | None) -> RollbackSettings | None:
-    if not old:
-        return None
+def rollback_settings(old: RecordedDriver) -> RollbackSettings:
     return RollbackSettings(
         nvidia_driver_source=old.source,
         nvidia_driver_version=old.version,

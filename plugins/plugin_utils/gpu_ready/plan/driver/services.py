@@ -218,13 +218,12 @@ def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool
         return []
     reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
     if fits_driver(facts, driver, name) and known.running:
-        released = health.persistence_released(facts)
-        off = (known.off or bool(released)) and not known.own
-        if not (off or needs_hold(facts, name, hold)):
+        off = "the persistence daemon runs with persistence mode off" if known.off else ""
+        reason = "" if known.own else health.persistence_released(facts) or off
+        if not reason and needs_hold(facts, name, hold):
+            reason = not_held_reason([name], "persistence daemon and driver")
+        if not reason:
             return []
-        reason = not_held_reason([name], "persistence daemon and driver")
-        reason = "the persistence daemon runs with persistence mode off" if known.off and off else reason
-        reason = released if released and off else reason
     params = service_params(facts, driver, name, PERSISTENCED, hold)
     return [Step("nvidia_driver.persistenced", reason, params=params)]
 

@@ -303,7 +303,7 @@ def test_cudnn_8_is_a_package_whose_version_names_its_cuda(fleet: Fleet) -> None
 def test_none_changes_nothing_and_archives_replace_packages(fleet: Fleet) -> None:
     left = role(fleet, "all", cudnn_source="none")
     assert [steps(left, host) for host in BOTH] == [[]] * len(BOTH)
-    back = role(fleet, "all", cudnn_toolkits=["13.0"])
+    back = role(fleet, "all", holds=["cudnn.remove_packages"], cudnn_toolkits=["13.0"])
     for host in BOTH:
         assert steps(back, host) == ["cudnn.install", "cudnn.remove_packages"]
         assert packages(fleet, host) == {} and places(fleet, host) == {"13.0": NEWEST["13.0"]}

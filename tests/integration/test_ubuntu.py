@@ -85,11 +85,24 @@ def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
 
 
 @pytest.mark.long
+def test_others_than_the_driver_may_need_nvidias_repository_first(fleet: Fleet) -> None:
+    """The driver of both hosts is from Ubuntu's archive; the toolkit is as NVIDIA's installer leaves it."""
+    root = "/usr/local/cuda-12.9"
+    fleet.ssh("noble", f"mkdir -p {root}/bin {root}/include {root}/lib64 && touch {root}/bin/nvcc")
+    fleet.ssh("noble", f"echo 'CUDA Version 12.9.1' >{root}/version.txt")
+    packages = {"cudnn_source": "package", "cudnn_toolkits": ["12.9"]}
+    run = fleet.play("--limit", "noble", extra=packages, holds=["cudnn.repository"])
+    assert run.rc == 0, run.screen[-4000:]
+    run = fleet.play("--limit", "sealed", extra={"gpu_monitoring": ["dcgm"]}, holds=["gpu_monitoring.repository"])
+    assert run.rc == 0, run.screen[-4000:]
+
+
+@pytest.mark.long
 def test_a_node_of_an_imex_domain_gets_imex_of_its_drivers_version(fleet: Fleet) -> None:
     expected = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
     assert "nvidia-imex" not in installed(fleet, "resolute")
     fleet.ssh("resolute", "mkdir -p /etc/nvidia-imex && echo 10.199.0.99 >/etc/nvidia-imex/nodes_config.cfg")
-    run = fleet.play("--limit", "resolute", extra=expected)
+    run = fleet.play("--limit", "resolute", extra=expected, holds=["nvidia_driver.imex"])
     assert run.rc == 0, run.screen[-4000:]
     assert run.steps("resolute") == ["nvidia_driver.imex", "gpu_verify.verify"]
     driver = fleet.ssh("resolute", "cat /sys/module/nvidia/version").strip()

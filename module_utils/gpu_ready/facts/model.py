@@ -417,9 +417,9 @@ class LegacyFacts(NamedTuple):
 class RuntimeFacts(NamedTuple):
     """What gives docker's containers the GPUs. ``toolkit``: NVIDIA's container toolkit is installed.
 
-    ``hook_known``: dockerd started after the hook was installed; None where that cannot be determined. ``refresh``: the
-    toolkit's service keeps a specification up to date. ``driver_files``: version of the driver's libraries.
-    ``refresh_old``, ``boot_nodes`` and ``helper`` are the texts of our files.
+    ``hook_known``: dockerd started after the hook's file was written; None where that cannot be determined.
+    ``refresh``: the toolkit's service keeps a specification up to date. ``driver_files``: version of the driver's
+    libraries. ``refresh_old``, ``boot_nodes`` and ``helper`` are the texts of our files.
     """
 
     toolkit: bool = False
@@ -606,7 +606,8 @@ class VerifiedFacts(NamedTuple):
     ``evidence`` and ``companions`` belong to the driver whose deciding packages have the versions in ``origin_of``,
     with the package sources of the digest in ``sources``.
     ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
-    since boot. ``persistent``: GPUs that the persistence daemon had open.
+    since boot. ``persistent``: GPUs that the persistence daemon had open. ``gpus_option_with``: the start of the
+    dockerd that has given a container its GPUs by ``--gpus`` (``started`` of DockerFacts).
     """
 
     ok: bool
@@ -627,6 +628,7 @@ class VerifiedFacts(NamedTuple):
     sources: str = ""
     logged: float = 0.0
     persistent: Optional[int] = None
+    gpus_option_with: Optional[float] = None
 
 
 class RawFacts(NamedTuple):

@@ -68,6 +68,7 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: floa
         runtime=evidence.expect.mode,
         logged=logged,
         persistent=facts.driver.persistence.held,
+        gpus_option_with=facts.docker.started if verdict.ok and evidence.expect.uses_gpus_option else None,
         checks=check_results(verdict.checks),
         evidence=facts.raw.driver,
         origin_of=driver_origin.deciding_versions(make_probes(), facts.driver.packages),

@@ -166,7 +166,8 @@ def test_an_upgrade_whose_rollback_does_not_plan_is_refused_with_the_cause() -> 
     given = {"nvidia_driver_source": "distro", "nvidia_driver_branch": "595", "nvidia_driver_replace_foreign": True}
     settings = variables.parse_settings(given).settings
     plan = compose.plan(before, settings)
-    assert not plan.refusals and upgrade.upgrade_status(before, plan, settings).state == upgrade.DUE
+    status = upgrade.upgrade_status(before, plan, settings)
+    assert not plan.refusals and (status.state, status.loaded) == (upgrade.DUE, "580.10.05")
     full = having(before, base={"secure_boot": SECURE})
     plan = compose.plan(full, settings)
     status = upgrade.upgrade_status(full, plan, settings)

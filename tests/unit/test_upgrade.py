@@ -763,6 +763,18 @@ def test_a_clock_that_is_ahead_by_less_than_a_day_is_accepted() -> None:
     assert answers.read_host(DUE_ANSWER | {"journal": journal}, now=NOW).rollout == NOW + 3600
 
 
+@pytest.mark.parametrize(
+    ("loaded", "shown"),
+    [(None, ", no driver is loaded"), ("580.95.05", ""), ("595.91.07", ", 595.91.07 is loaded")],
+)
+def test_a_resumed_host_shows_the_loaded_driver_where_it_is_not_the_installed_one(
+    loaded: str | None, shown: str
+) -> None:
+    found = entry("due", opened=True, loaded=loaded, drained=True, journal={"phase": "switching"})
+    text = "resume: interrupted while replacing the driver, 580.95.05 is installed%s, drained"
+    assert tables.resume_text(found) == text % shown
+
+
 def test_a_host_that_was_rolled_back_is_tried_again() -> None:
     tried = entry("due", opened=True, journal={"phase": "back"})
     entries = {name: tried for name in HOSTS} | {"b": entry("due", opened=True, journal={"phase": "switching"})}

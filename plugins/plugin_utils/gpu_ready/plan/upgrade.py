@@ -57,7 +57,7 @@ class UpgradeStatus(NamedTuple):
 
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
     ``back``: the settings that restore the recorded driver. ``installer``: the file of an installed .run driver.
-    ``drained``: by an earlier run.
+    ``drained``: by an earlier run. ``loaded``: version of the loaded module.
     """
 
     state: Word
@@ -74,6 +74,7 @@ class UpgradeStatus(NamedTuple):
     back: RollbackSettings | None
     installer: InstallerFile | None = None
     drained: bool = False
+    loaded: str | None = None
 
 
 def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0) -> UpgradeStatus:
@@ -124,6 +125,7 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
         else None,
+        loaded=facts.driver.loaded.version if facts.driver.loaded else None,
     )
 
 

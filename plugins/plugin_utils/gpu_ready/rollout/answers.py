@@ -59,6 +59,7 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
         phase,
         _text(journal, "to") or "",
         _rollout(journal.get("rollout", 0), now),
+        loaded=_text(found, "loaded"),
     )
 
 

@@ -43,6 +43,7 @@ class HostUpgrade(NamedTuple):
     rollout: int = 0
     failure: str = ""
     warnings: Sequence[str] = ()
+    loaded: str | None = None
 
     @property
     def is_unfinished(self) -> bool:

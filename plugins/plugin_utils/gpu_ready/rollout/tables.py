@@ -140,6 +140,8 @@ def resume_text(upgrade: HostUpgrade) -> str:
         return RETRY
     text = RESUME % PHASES.get(upgrade.phase, "it was changed")
     text += ", %s is installed" % layout.shortened(upgrade.installed, LONGEST_ANSWER) if upgrade.installed else ""
+    if upgrade.loaded != upgrade.installed:
+        text += ", %s is loaded" % (layout.shortened(upgrade.loaded, LONGEST_ANSWER) if upgrade.loaded else "no driver")
     return text + (", drained" if upgrade.drained else "")
 
 

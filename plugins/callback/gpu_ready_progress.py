@@ -171,6 +171,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if event.kind == "step":
             step = "" if event.text == "begins" else event.text
             self.screen.show_lines(self.progress.step_starts(event.host, event.phase, step))
+        elif event.kind == "wait":
+            self.screen.show_lines(self.progress.host_waits(event.host, event.text))
         elif event.kind == "plan":
             return  # the result of the task has it
         elif event.kind == "problem":

@@ -19,7 +19,7 @@ from plugins.plugin_utils.gpu_ready.execute import steps
 from plugins.plugin_utils.gpu_ready.turn import table
 from tests.grid import sampled
 from tests.hostile.limits import project_tree
-from tests.unit.lying_host import make_liar, run_playbook
+from tests.unit.lying_host import calls, make_liar, run_playbook
 from tests.unit.terminal import on_screen
 from tests.unit.test_own_playbook import REPOSITORY, planned, refused
 
@@ -113,6 +113,23 @@ def test_ten_running_hosts_have_a_line_each_and_more_are_counted(progress: Any, 
     assert block[1].split() == ["n1", "verifying", "5", "s"] and block[10].split()[0] == "n10"
     assert block[10].endswith("in service, waiting for the second verification     0 s")
     assert progress.step_starts("n11", "drain", "")[-1].block == ()
+
+
+def test_a_host_says_for_which_process_its_package_manager_waits(progress: Any, clock: Clock) -> None:
+    everyone = [f"n{number}" for number in range(1, 12)]
+    progress.batch_starts("Provision", everyone, everyone)
+    progress.step_starts("n1", "execute", "docker_engine.install")
+    clock.seconds = 5
+    progress.host_waits("n1", "process 7127 (apt-get)")
+    clock.seconds = 40
+    progress.host_waits("n1", "process 7130 (dpkg)")
+    assert progress.live()[-1].block[1] == "  n1  waiting for the package manager: process 7130 (dpkg)    35 s"
+    assert live(progress.live()).endswith("| 1 waiting for the package manager: process 7130 (dpkg) (35 s)")
+    for host in everyone:
+        progress.host_waits(host, f"process {host}")
+    assert live(progress.live()).endswith("| 11 waiting for the package manager (35 s)")
+    shown = live(progress.step_starts("n1", "execute", "docker_engine.install"))
+    assert shown.endswith("| 1 installing docker, 10 waiting for the package manager")
 
 
 def test_tasks_whose_hosts_do_nothing_worth_a_word_are_not_shown(progress: Any) -> None:
@@ -671,6 +688,23 @@ def test_a_provisioned_host_costs_twelve_processes_beside_any_number_of_others(t
     # The report is made once, in the name of the first host.
     assert counted[1:] == [("n2", "12", "0", "0"), ("n3", "12", "0", "0")], recap
     assert counted[0] == ("n1", "14", "0", "0")
+
+
+@pytest.mark.host_io
+def test_a_module_that_waits_is_called_again_and_a_log_says_for_whom(tmp_path: Path) -> None:
+    waits = {"changed": False, "waits_for": "process 7127 (apt-get)"}
+    answers = {
+        "gpu_node_plan": planned(REPOSITORY), "gpu_lease": [{"before": ""}, {}],
+        "gpu_repository": [waits, waits, {"changed": True}],
+    }  # fmt: skip
+    hosts = {"n1": make_liar(tmp_path, "n1", answers)}
+    log = tmp_path / "log"
+    done = run_playbook(tmp_path, "site.yml", hosts, given_plans=True, ANSIBLE_LOG_PATH=str(log))
+    assert calls(tmp_path, "n1").count("gpu_repository") == 3, done.stdout
+    events = re.findall(r"gpu-ready [|] n1 [|] (\w+) [|] execute [|] (.*)", log.read_text())
+    step = ("step", "docker_engine.repository")
+    assert events == [step, ("wait", "process 7127 (apt-get)"), step]
+    assert "wait |" not in done.stdout
 
 
 def test_lines_of_hosts_are_erased_and_a_low_terminal_has_one_line(

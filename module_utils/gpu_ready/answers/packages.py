@@ -6,7 +6,7 @@ Versions = Dict[str, Optional[str]]
 
 
 class PackagesAnswer(NamedTuple):
-    """``versions``: None in check mode."""
+    """``versions``: None in check mode. ``waits_for``: who works on the packages; then nothing was done."""
 
     changed: bool = False
     installed: Versions = {}
@@ -18,12 +18,16 @@ class PackagesAnswer(NamedTuple):
     versions: Optional[Versions] = None
     diff: Dict[str, str] = {}
     warnings: List[str] = []
+    waits_for: str = ""
 
 
 class RepositoryAnswer(NamedTuple):
+    """``waits_for``: as of PackagesAnswer."""
+
     changed: bool = False
     paths: List[str] = []
     diff: List[Dict[str, str]] = []
+    waits_for: str = ""
 
 
 class RevertAnswer(NamedTuple):

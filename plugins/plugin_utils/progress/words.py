@@ -61,6 +61,9 @@ STEPS = {
 """By step, or by its role."""
 
 
+WAITING = "waiting for the package manager"
+
+
 def own_action(action: str) -> str:
     """Return the name of an action plugin of gpu-ready, without that of the collection; "" for any other action."""
     collection, _, name = action.rpartition(".")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible import constants as C
 from ansible import context
 
 from ..lookup.gpu_ready_run import seconds_since_start
@@ -19,13 +20,13 @@ from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_report as module
 from ..plugin_utils import terminal
 from ..plugin_utils.control_node import ControlNodeAction, plain
-from ..plugin_utils.fleet_report import audit_table, commands, store, texts
+from ..plugin_utils.fleet_report import audit_table, commands, estimate, store, texts
 from ..plugin_utils.fleet_report.model import Report
 from ..plugin_utils.fleet_report.read import Parts
 from ..plugin_utils.gpu_ready.rollout.fold import UPGRADE
 from ..plugin_utils.registered import read_parts, rollout_parts
 from ..plugin_utils.rollout_outcomes import RESULTS
-from ..plugin_utils.run_report import Destination, inventories, make_report, with_fault, write_report
+from ..plugin_utils.run_report import Destination, earlier_runs, inventories, make_report, with_fault, write_report
 
 
 class ActionModule(ControlNodeAction):
@@ -84,4 +85,8 @@ class ActionModule(ControlNodeAction):
         called = str((context.CLIARGS.get("args") or ("site.yml",))[0])
         variables = bool(context.CLIARGS.get("extra_vars"))
         following = commands.next_command(report.kind, states, len(report.hosts), called, inventories(), variables)
-        return commands.shown_text(report, given["format"], width, bool(self._task.diff), paths, following)
+        time = ""
+        if report.kind == "site" and report.check_mode:
+            forks = int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
+            time = estimate.estimate_text(report, earlier_runs(given["directory"]), forks)
+        return commands.shown_text(report, given["format"], width, bool(self._task.diff), paths, following, time)

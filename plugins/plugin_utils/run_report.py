@@ -17,7 +17,7 @@ from ansible import context
 
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from .control_node import operator, version
-from .fleet_report import changes, index, metrics, page, read, store
+from .fleet_report import changes, estimate, index, metrics, page, read, store
 from .fleet_report.command_line import command_text
 from .fleet_report.model import Report, Run, as_json
 from .gpu_ready.catalog.data import DATE
@@ -51,6 +51,17 @@ def inventories() -> list[str]:
         return []
     here = f"{Path.cwd()}/"
     return [one.removeprefix(here) for one in named]
+
+
+def earlier_runs(directory: str) -> list[Report]:
+    """Return the newest reports of site.yml in a directory that exists. Raises GpuReadyError."""
+    path = Path(directory).expanduser().absolute()
+    if not directory or not path.is_dir():
+        return []
+    with store.opened(path, DIRECTORY) as opened:
+        names = sorted((name for name in opened.names() if store.is_report_of("site", name)), reverse=True)
+        found = [index.read_report(opened.read(name)) for name in names[: estimate.RUNS]]
+    return [report for report in found if report]
 
 
 def describe_run(now: float, age: int | str) -> Run:

@@ -149,6 +149,12 @@ def write_run(directory: Directory, kind: str, name: str, contents: Mapping[str,
     return written
 
 
+def is_report_of(kind: str, name: str) -> bool:
+    """Return whether a file is the JSON of one run of this kind."""
+    match = RUN.fullmatch(name)
+    return bool(match and (match[1] or "site") == kind and match[4] == "json")
+
+
 def prune(directory: Directory, kind: str, keep: int) -> list[str]:
     """Remove the files of all runs of this kind but the ``keep`` newest; 0 keeps all. Return what was removed."""
     runs: dict[tuple[str, int], list[str]] = {}

@@ -96,12 +96,12 @@ INTERRUPTED = "User interrupted execution"
 
 
 def named(task: Any) -> str:
-    """The name of a task with that of its role, which is one of this collection."""
+    """The name of a task and of its role, which is one of this collection."""
     return str(task.get_name()).removeprefix("gpu_ready.nodes.")
 
 
 def shown_by_us(method: Callable[..., None]) -> Callable[..., None]:
-    """Let a method follow events of gpu-ready's plays only; those of other plays are Ansible's default output."""
+    """Let a method follow events of gpu-ready's plays only; other plays have Ansible's default output."""
 
     @functools.wraps(method)
     def follow(self: Any, *arguments: Any, **options: Any) -> None:
@@ -436,7 +436,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
 
 
 def last_part(task: Any) -> str:
-    """Return the name of a task without that of its file."""
+    """Return the name of a task without its file."""
     return str(task.name).rpartition(" | ")[2]
 
 

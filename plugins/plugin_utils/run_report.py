@@ -115,7 +115,7 @@ def make_report(kind: str, hosts: read.Parts, record: str, check_mode: bool, age
 def write_interrupted(kind: str, hosts: read.Parts, to: Destination, record: str, age: int | str) -> list[str]:
     """Write the report of a run that the operator interrupted, and return the paths; none for no directory.
 
-    For the callback, in Ansible's own process. The arguments are those of `make_report`. Raises GpuReadyError.
+    For the callback, in Ansible's own process. The arguments are as in `make_report`. Raises GpuReadyError.
     """
     check_mode = bool(context.CLIARGS.get("check"))
     if check_mode or not to.directory or not to.formats:

@@ -647,7 +647,7 @@ class RawFacts(NamedTuple):
 class Facts(NamedTuple):
     """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready.
 
-    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog.
+    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for the day of its catalog.
     """
 
     base: BaseFacts

@@ -63,7 +63,7 @@ def site_playbook(playbook: str) -> str:
 def sibling_command(playbook: str, name: str, inventories: Sequence[str], hosts: Sequence[str], variables: bool) -> str:
     """Return the command of another playbook of this project: ``name`` has no suffix.
 
-    ``playbook``: the one that was called, as it was named; "" for one of a site, which imports those of the collection.
+    ``playbook``: the one that was called, as it was named; "" for a site's own, which imports the collection's.
     ``hosts``: limit it to these, if they are few. ``variables``: the command line had -e options.
     """
     directory, file = posixpath.split(playbook)

@@ -124,7 +124,7 @@ def write_file(path: Path, text: str, variable: str) -> None:
 
 
 def base(kind: str, name: str) -> str:
-    """Return a name without suffix; those of site.yml have no kind in front."""
+    """Return a name without suffix; reports of site.yml have no kind in front."""
     return name if kind == "site" else f"{kind}-{name}"
 
 

@@ -106,7 +106,7 @@ class Progress:
     # ---- events
 
     def batch_starts(self, play: str, hosts: list[str], everyone: list[str], pinned: bool = False) -> list[Line]:
-        """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play.
+        """Begin a play, or the next batch of one: ``hosts`` are in the batch, ``everyone`` is in the play.
 
         ``pinned``: the hosts are at different tasks, and as many run at once as there are forks.
         """
@@ -171,7 +171,7 @@ class Progress:
         return self.live()
 
     def host_fails(self, host: str) -> list[Line]:
-        """Count a host as failed until it begins another task: that of a rescue, which may wait for the other hosts."""
+        """Count a host as failed until it begins another task, which in a rescue may wait for the other hosts."""
         if not self.pinned and host in self.batch and host not in self.ended:
             self.failing.add(host)
         return self.host_answers(host)
@@ -267,7 +267,7 @@ class Alike:
 
 
 class Failures:
-    """Equal failures, each shown once: that of the first host at once, then the names of the others."""
+    """Equal failures, each shown once: with the first host at once, then the names of the others."""
 
     def __init__(self) -> None:
         self.others: dict[tuple[str, str], list[str]] = {}

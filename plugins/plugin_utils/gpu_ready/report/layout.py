@@ -232,6 +232,6 @@ def counts_text(counts: dict[str, int], total: int) -> str:
     return "%s: %s" % (counted(total, "host"), ", ".join(parts) or "none")
 
 
-def counted(count: int, name: str) -> str:
-    """Return a number of things in words: "1 step", "3 steps"."""
-    return "%d %s%s" % (count, name, "" if count == 1 else "s")
+def counted(count: int, name: str, ending: str = "s") -> str:
+    """Return a number of things in words: "1 step", "3 steps"; ``ending``: of several."""
+    return "%d %s%s" % (count, name, "" if count == 1 else ending)

@@ -98,7 +98,7 @@ def headline(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> str:
 
 
 def targets_text(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> str:
-    """Return the driver that the hosts get; of several each with its number of hosts, that of the most hosts first."""
+    """Return the driver that the hosts get; of several each with its number of hosts, the most frequent first."""
     counts: dict[str, int] = {}
     for name in roll.due:
         to = upgrades[name].to or ""

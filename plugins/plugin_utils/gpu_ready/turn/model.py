@@ -116,4 +116,4 @@ class PieceResult(NamedTuple):
 
 
 Piece = Callable[[Turn, TurnHost, Answer], PieceResult]
-"""A part of a phase; the answer is that of the call elsewhere before it, else empty."""
+"""A part of a phase; the answer comes from the call elsewhere before it, and is empty without one."""

@@ -407,7 +407,7 @@ def rebuild(facts: Facts, driver: DriverChoice) -> NextKernelParams | None:
 
 
 def packages_to_remove(facts: Facts, driver: DriverChoice, data: Distribution) -> list[str]:
-    """Return the packages to remove: all packages of a foreign driver, else those of another branch, flavour or kind.
+    """Return the packages to remove: a foreign driver's all, else what belongs to another branch, flavour or kind.
 
     Not all of them conflict by their package metadata, but two modules for one kernel, or two branches of libraries,
     do not work.

@@ -144,7 +144,7 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.0\.42"),
+        ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.1\.4"),
         (
             {"cudnn_archive": "/x/cudnn-linux-x86_64-9.28.0.42_cuda12-archive.tar.xz"},
             r"made for CUDA 12.*13\.0 would get",

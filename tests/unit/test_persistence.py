@@ -95,6 +95,12 @@ def test_units_that_need_none_or_are_not_understood_are_left_alone(text: str) ->
         (daemon("--no-persistence-mode"), Persistence(True, True)),
         (daemon("--no-persistence-mode", {ADMIN: "ExecStart=\nExecStart=x"}), Persistence(True, True, True)),
         (RecordedHost(files={"/etc/systemd/system/" + persistence_state.UNIT: ""}), Persistence(own=True)),
+        (
+            RecordedHost(
+                files={"/etc/systemd/system/" + persistence_state.UNIT: "", persistence_state.MASKED_BY_DPKG: ""}
+            ),
+            Persistence(),
+        ),
     ],
 )
 def test_the_state_of_the_daemon(host: RecordedHost, state: Persistence) -> None:

@@ -394,7 +394,7 @@ def test_hosts_of_an_earlier_run_are_not_repeated() -> None:
     assert table.startswith("Upgrades 2 hosts to 595: resumes rollout 7 (1970-01-01 00:00 UTC), 1 done.\n\nhost")
 
 
-def test_what_the_plans_warn_of_is_said_once_below_the_table() -> None:
+def test_what_the_plans_warn_of_is_shown_once_below_the_table() -> None:
     unknown = "630 is not in the catalog; check that it drives these GPUs"
     entries = {name: entry("due")._replace(warnings=[unknown]) for name in HOSTS} | {"e": entry("current")}
     table = tables.plan_table(rollout(entries), entries, {})

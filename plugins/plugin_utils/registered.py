@@ -24,7 +24,12 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "verify": "gpu_verify_result",
         "failure": "gpu_ready_failure",
     },
-    "audit": {"audit": "gpu_audit_result.audit", "answer": "gpu_audit_result", "failure": "gpu_audit_failure"},
+    "audit": {
+        "audit": "gpu_audit_result.audit",
+        "unreachable": "gpu_audit_result.unreachable",
+        "message": "gpu_audit_result.msg",
+        "failure": "gpu_audit_failure",
+    },
     "undrain": {"turn": "gpu_drain_turn"},
     "uninstall": {"removal": "gpu_ready_uninstalled"},
 }

@@ -89,7 +89,7 @@ def audit() -> Any:
         "up-a": answer("ok", "580.95.05"),
         "up-b": answer("drift", "580.82.07"),
         "up-c": answer("drift", "580.82.07"),
-        "up-d": {"answer": {"unreachable": True, "msg": "no route to host"}},
+        "up-d": {"unreachable": True, "message": "no route to host"},
     }
     return read.read("audit", hosts, TIME, False)
 

@@ -82,7 +82,7 @@ def hostile(kind: str) -> Any:
         },
         "audit": {
             name: {"audit": {"state": HOSTILE, "why": [HOSTILE], "checks": [{"name": HOSTILE, "desired": HOSTILE, "found": HOSTILE, "ok": False, "why": HOSTILE}], "holders": [{"pid": 1, "name": HOSTILE, "command": HOSTILE}], "steps": [HOSTILE], "warnings": [HOSTILE], "summary": HOSTILE, "row": {"gpus": HOSTILE}}},
-            "b": {"answer": {"unreachable": True, "msg": HOSTILE}},
+            "b": {"unreachable": True, "message": HOSTILE},
         },
         "upgrade": {
             name: {"outcome": {"state": HOSTILE, "from": HOSTILE, "to": HOSTILE, "way": HOSTILE, "seconds_unavailable": 7, "reason": HOSTILE}},

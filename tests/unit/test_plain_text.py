@@ -72,7 +72,7 @@ def audit(**values: Any) -> dict[str, Any]:
 def test_an_audit_shows_no_control_characters(form: str) -> None:
     hosts: dict[str, dict[str, Any]] = {
         "n1": {"audit": audit()},
-        "n2": {"answer": {"unreachable": True, "msg": HOSTILE}},
+        "n2": {"unreachable": True, "message": HOSTILE},
         "n3": {"failure": HOSTILE},
         "n4": {"audit": audit(state=HOSTILE, checks=[{"name": HOSTILE, "found": "x", "ok": False}])},
         "n5": {"audit": HOSTILE},

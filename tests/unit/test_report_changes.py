@@ -22,7 +22,7 @@ from tests.unit.test_fleet_report import HOSTILE, Reader
 def audited(**states: str) -> Any:
     loaded = {"ok": "580.95.05", "drift": "580.82.07"}
     hosts = {
-        name: {"answer": {"unreachable": True, "msg": "no route"}}
+        name: {"unreachable": True, "message": "no route"}
         if state == "unreachable"
         else {"audit": {"state": state, "row": {"driver_loaded": loaded[state]}, "checks": [{"name": "loaded", "desired": None, "found": None, "ok": state == "ok", "why": "w"}]}}
         for name, state in states.items()

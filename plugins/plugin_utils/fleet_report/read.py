@@ -186,9 +186,8 @@ def verify_check(check: Mapping[str, Any]) -> Check:
 
 def audit_host(name: str, given: Mapping[str, Any]) -> Host:
     """Return one audited host. Raises RecordError."""
-    answer = mapping(given.get("answer"))
-    if answer.get("unreachable"):
-        reason = one_line(answer.get("msg")).removeprefix(TASK_FAILED)
+    if given.get("unreachable"):
+        reason = one_line(given.get("message")).removeprefix(TASK_FAILED)
         return failed_host(name, UNREACHABLE, reason or "no answer")
     if given.get("failure"):
         return failed_host(name, "failed", given["failure"])

@@ -34,6 +34,11 @@ OPTIONS = {
 """``reboot``: restart the host where the driver needs it."""
 WAITING = ("gpu_ready.nodes.gpu_packages", "gpu_ready.nodes.gpu_repository")
 """Modules that say in place of an answer for which process they wait."""
+LONGEST_WAIT = 900
+"""Seconds after which no such answer counts any more: an honest module fails after 600 (packaging/manager.py)."""
+ENDLESS = (
+    "{} still waits after {} seconds for {}. Remedy: log in, let it end or stop it, then run the same command again"
+)
 LONGEST = 10_000
 """Characters of a message of a module of Ansible's own, which nothing else bounds."""
 SILENT = (
@@ -117,6 +122,8 @@ class HostCaller:
                 self.show(*((WAIT, self.phase, waits_for) if waits_for else (STEP, self.phase, self.step)))
             if not waits_for:
                 return answer
+            if self.now() - began > LONGEST_WAIT:
+                raise fail(ENDLESS.format(module.rpartition(".")[2], LONGEST_WAIT, waits_for))
             shown = waits_for
 
     def show(self, kind: str, phase: str, text: str) -> None:

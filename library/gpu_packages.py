@@ -58,6 +58,12 @@ options:
     description: What the packages are for, as errors name it.
     type: str
     default: the packages
+  waited:
+    description:
+      - Seconds for which the caller has waited for other package managers. The module then waits a few more itself, and
+        returns RV(waits_for) and nothing else where one still works; the caller shows that and calls again.
+      - Without it the module waits as long as it may.
+    type: int
 attributes:
   check_mode: {support: full, description: Predicts the change; changes nothing.}
   diff_mode: {support: full, description: Lists the packages.}
@@ -115,6 +121,11 @@ versions:
   description: Version on the host of each package in O(names), after the call.
   returned: outside check mode
   type: dict
+waits_for:
+  description: The process for which this call has waited in vain, with O(waited); empty for none.
+  returned: always
+  type: str
+  sample: process 7127 (apt-get)
 """
 
 from ..module_utils.gpu_ready.answers.packages import PackagesAnswer
@@ -134,11 +145,15 @@ ARGUMENT_SPEC = {
     "allow_remove": {"type": "list", "elements": "str", "default": []},
     "update_cache": {"type": "bool", "default": False},
     "purpose": {"type": "str", "default": "the packages"},
+    "waited": {"type": "int"},
 }
 
 
 def run(host, params, check):
     manager = select.choose_manager(host, journal.is_open(host))
+    waits_for = "" if check else manager.report_wait(params["waited"])
+    if waits_for:
+        return PackagesAnswer(waits_for=waits_for)
     return PackagesAnswer(**install.converge(manager, install.parse_transaction(params), check))
 
 

@@ -6,26 +6,16 @@ DOCUMENTATION = r"""
 module: gpu_report
 short_description: Report the result of a run
 description:
-  - Runs on the control node. Prints the table of V(site) or V(audit), the path of the page and the command that comes
-    next, and writes the report as a page, as JSON and as metrics.
+  - Runs on the control node. Reads what all hosts of the play have registered, and what V(report) of
+    M(gpu_upgrade_fleet) returned. Prints the table of V(site) or V(audit), the path of the page and the command that
+    comes next, and writes the report as a page, as JSON and as metrics.
   - A report is not a managed state, so writing it is not a change.
 options:
   kind:
-    description: The playbook. Of each kind one report is the latest.
+    description: The playbook, V(upgrade) for a rollback too. Of each kind one report is the latest.
     type: str
-    choices: [site, audit, upgrade, rollback, undrain, uninstall]
+    choices: [site, audit, upgrade, undrain, uninstall]
     default: site
-  parts:
-    description:
-      - What is known of the hosts, first the part, then the host. Each may be absent.
-      - C(row), C(gpu_host), C(steps), C(refusals) and C(warnings) of its plan for V(site), with C(verify), the answer
-        of M(gpu_verify), C(seconds) by step, and C(failure), which holds C(step), C(message) and C(seconds).
-      - C(audit), C(failure) and C(unreachable) for V(audit).
-      - C(outcome) for V(upgrade) and V(rollback).
-      - C(turn), the answer of the action plugin gpu_turn, for V(undrain).
-      - C(removal), the answer of M(gpu_uninstall), and C(failure) for V(uninstall).
-    type: dict
-    default: {}
   directory:
     description: Directory for the files, created if missing. Empty writes none.
     type: path
@@ -45,10 +35,6 @@ options:
     description: Maximum width of a line of the table; 0 is the width of the terminal.
     type: int
     default: 0
-  record:
-    description: File with the record of the rollout, for V(upgrade) and V(rollback).
-    type: path
-    default: ""
   format:
     description: Of the text of an audit. V(table) and V(diff) are for people, V(json) and V(csv) for programs.
     type: str
@@ -70,23 +56,18 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Report two hosts
+- name: Report the hosts of this play
   gpu_ready.nodes.gpu_report:
     directory: reports
     formats: [html, prometheus]
     keep: 20
-    parts:
-      row: {node1: "{{ hostvars['node1'].gpu_plan_result.row }}"}
-      failure: {node2: {step: Install, message: disk full}}
 
 - name: Only the table
   gpu_ready.nodes.gpu_report:
-    parts: {row: {node1: {}}}
 
 - name: Write an audit as JSON
   gpu_ready.nodes.gpu_report:
     kind: audit
-    parts: {audit: {node1: "{{ gpu_audit_result.audit }}"}}
     format: json
     path: audit.json
 """
@@ -117,10 +98,9 @@ ANSWER = ReportAnswer
 ARGUMENT_SPEC = {
     "kind": {
         "type": "str",
-        "choices": ["site", "audit", "upgrade", "rollback", "undrain", "uninstall"],
+        "choices": ["site", "audit", "upgrade", "undrain", "uninstall"],
         "default": "site",
     },
-    "parts": {"type": "dict", "default": {}},
     "directory": {"type": "path", "default": ""},
     "formats": {
         "type": "list",
@@ -130,7 +110,6 @@ ARGUMENT_SPEC = {
     },
     "keep": {"type": "int", "default": 0},
     "width": {"type": "int", "default": 0},
-    "record": {"type": "path", "default": ""},
     "format": {"type": "str", "choices": ["table", "diff", "json", "csv"], "default": "table"},
     "path": {"type": "path", "default": ""},
 }

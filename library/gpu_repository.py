@@ -39,6 +39,12 @@ options:
       - Those that travel with gpu-ready are given on the control node.
     type: dict
     default: {}
+  waited:
+    description:
+      - Seconds for which the caller has waited for other package managers. The module then waits a few more itself, and
+        returns RV(waits_for) and nothing else where one still works; the caller shows that and calls again.
+      - Without it the module waits as long as it may.
+    type: int
 attributes:
   check_mode: {support: full, description: Predicts the change; changes nothing.}
   diff_mode: {support: full, description: Shows the files before and after.}
@@ -86,6 +92,11 @@ paths:
   description: Files that changed.
   returned: always
   type: list
+waits_for:
+  description: The process for which this call has waited in vain, with O(waited); empty for none.
+  returned: always
+  type: str
+  sample: process 7127 (apt-get)
 """
 
 from ..module_utils.gpu_ready.answers.packages import RepositoryAnswer
@@ -116,11 +127,15 @@ ARGUMENT_SPEC = {
     "enable": {"type": "list", "elements": "str"},
     "repositories": {"type": "list", "elements": "dict", "options": REPOSITORY},
     "keys": {"type": "dict", "default": {}, "no_log": False},
+    "waited": {"type": "int"},
 }
 
 
 def run(host, params, check):
     manager = select.choose_manager(host, journal.is_open(host))
+    waits_for = "" if check else manager.report_wait(params["waited"])
+    if waits_for:
+        return RepositoryAnswer(waits_for=waits_for)
     return RepositoryAnswer(**repositories.configure(host, manager, repositories.parse_request(params), check))
 
 

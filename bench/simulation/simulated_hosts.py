@@ -131,8 +131,7 @@ class SimulatedHost(RecordedHost):
         given: dict[str, object] = {**VARIABLES, "gpu_ready_reboot_ok": True}
         found = journal.read(self)
         if found and found.phase == model.GOING_BACK and found.from_:
-            back = upgrade.rollback_settings(found.from_)
-            given |= back._asdict() if back else {}
+            given |= upgrade.rollback_settings(found.from_)._asdict()
         elif found and found.to and found.phase != model.BACK:
             given["nvidia_driver_version"] = found.to
         return compose.plan(self.collected, variables.parse_settings(given).settings)

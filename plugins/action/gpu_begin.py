@@ -14,7 +14,6 @@ from ansible.plugins.action import ActionBase
 
 from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute.model import StepFailed
-from ..plugin_utils.gpu_ready.execute.reboot import waits_for_reboot
 from ..plugin_utils.gpu_ready.turn.begin import begin
 from ..plugin_utils.gpu_ready.turn.model import PLAN, Unreachable
 from ..plugin_utils.gpu_ready.turn.phases import PLANNING
@@ -49,7 +48,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
             result["lines"] = list(result.get("lines") or [result["plan"]["summary"]])
             for line in result["lines"]:
                 host.show(PLAN, "plan", str(line))
-            result["reboot_required"] = waits_for_reboot(result)
         except StepFailed as error:
             result |= error.result
         except Unreachable as error:

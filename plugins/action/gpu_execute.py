@@ -23,16 +23,22 @@ from ..plugin_utils.control_node import plain
 from ..plugin_utils.gpu_ready.execute import steps
 from ..plugin_utils.gpu_ready.execute.model import StepFailed, fail
 from ..plugin_utils.gpu_ready.execute.reboot import restart, waits_for_reboot
-from ..plugin_utils.gpu_ready.turn.model import STEP
+from ..plugin_utils.gpu_ready.turn.model import STEP, WAIT
 from ..plugin_utils.module_calls import call_module
 from ..plugin_utils.progress.lines import EXECUTE, event_text
 
 OPTIONS = {
     "part": {"type": "str", "required": True},
-    "todo": {"type": "dict"},
     "reboot": {"type": "bool", "default": False},
 }
-"""``todo``: parameters by step; without it, the host's plan. ``reboot``: restart the host where the driver needs it."""
+"""``reboot``: restart the host where the driver needs it."""
+WAITING = ("gpu_ready.nodes.gpu_packages", "gpu_ready.nodes.gpu_repository")
+"""Modules that say in place of an answer for which process they wait."""
+LONGEST_WAIT = 900
+"""Seconds after which no such answer counts any more: an honest module fails after 600 (packaging/manager.py)."""
+ENDLESS = (
+    "{} still waits after {} seconds for {}. Remedy: log in, let it end or stop it, then run the same command again"
+)
 LONGEST = 10_000
 """Characters of a message of a module of Ansible's own, which nothing else bounds."""
 SILENT = (
@@ -72,7 +78,7 @@ class HostCaller:
         self.action = action
         self.variables = variables
         self.check = bool(action._task.check_mode)
-        self.step = ""
+        self.step, self.phase = "", EXECUTE
         self.began: list[tuple[str, float]] = []
         """The steps of a plan, each with the time at which it began."""
         self.changed_steps: list[str] = []
@@ -83,7 +89,7 @@ class HostCaller:
         """Return the answer of a module. Raises StepFailed, AnsibleConnectionFailure."""
         try:
             with deadline(seconds):
-                answer = call_module(self.action, module, arguments, self.variables, check)
+                answer = self.call(module, arguments, check)
         except TimeIsOver:
             message = SILENT.format(module.rpartition(".")[2], seconds)
             raise StepFailed({"failed": True, "timed_out": True, "msg": message}) from None
@@ -102,6 +108,29 @@ class HostCaller:
             message = plain_text(str(answer.get("msg") or f"{module} failed"))
             raise StepFailed({**kept, "failed": True, "msg": message[:LONGEST]})
         return answer
+
+    def call(self, module: str, arguments: Mapping[str, Any], check: bool) -> dict[str, Any]:
+        """Return the answer of a module, and show for which process it waits where it says that in place of one."""
+        if module not in WAITING:
+            return call_module(self.action, module, arguments, self.variables, check)
+        began, shown = self.now(), ""
+        while True:
+            given = {**arguments, "waited": int(self.now() - began)}
+            answer = call_module(self.action, module, given, self.variables, check)
+            waits_for = str(answer.get("waits_for") or "")
+            if waits_for != shown:
+                self.show(*((WAIT, self.phase, waits_for) if waits_for else (STEP, self.phase, self.step)))
+            if not waits_for:
+                return answer
+            if self.now() - began > LONGEST_WAIT:
+                raise fail(ENDLESS.format(module.rpartition(".")[2], LONGEST_WAIT, waits_for))
+            shown = waits_for
+
+    def show(self, kind: str, phase: str, text: str) -> None:
+        """Let Ansible's own process know what happens: the screen shows it, and a log has it."""
+        # The method of the class: what the callback plugin makes of it is for Ansible's own process.
+        message = event_text(str(self.variables["inventory_hostname"]), kind, phase, plain_text(text)[:LONGEST])
+        Display.display(self.action._display, message, log_only=True)
 
     def setting(self, name: str) -> Any:
         """Return a public variable of the host, None if it is not set."""
@@ -129,23 +158,22 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible is untyped
     """The plugin; Ansible finds it by this name."""
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
-        """Return what came of the steps of the part; a failure has the id of its step."""
+        """Return what came of the steps of the part; a failure has the id of its step. Under --check: none."""
         super().run(tmp, task_vars)
         variables = task_vars or {}
         _, given = self.validate_argument_spec(argument_spec=OPTIONS)
-        name, todo = given["part"], given["todo"]
-        planned = plain(variables.get("gpu_plan_result") or {})
-        todo = plain(planned.get("todo") or {} if todo is None else todo)
+        name, planned = given["part"], plain(variables.get("gpu_plan_result") or {})
+        todo = planned.get("todo") or {}
         modules = HostCaller(self, variables)
 
         def begin(step: str) -> None:
-            """Let Ansible's own process know which step begins: the screen shows it, and a log has it."""
+            """Show which step begins."""
             modules.step = step
             modules.began.append((step, modules.now()))
-            # The method of the class: what the callback plugin makes of it is for Ansible's own process.
-            text = event_text(str(variables["inventory_hostname"]), STEP, EXECUTE, step)
-            Display.display(self._display, text, log_only=True)
+            modules.show(STEP, EXECUTE, step)
 
+        if modules.check:
+            return {"steps": [], "reboot_required": waits_for_reboot(planned)}
         result: dict[str, Any]
         try:
             part = steps.execute(name, todo, modules, begin)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Reports the result of a run, in the process of Ansible itself: there is the Jinja that the page is made with.
 
-It reads answers of hosts as texts only, and writes to the operator's directory.
+It reads what all hosts have registered itself, as texts only, and writes to the operator's directory.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible import constants as C
 from ansible import context
 
 from ..lookup.gpu_ready_run import seconds_since_start
@@ -18,15 +19,14 @@ from ..module_utils.gpu_ready.answers.controller import ReportAnswer
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from ..modules import gpu_report as module
 from ..plugin_utils import terminal
-from ..plugin_utils.control_node import ControlNodeAction
-from ..plugin_utils.fleet_report import audit_table, commands, read, store, texts
+from ..plugin_utils.control_node import ControlNodeAction, plain
+from ..plugin_utils.fleet_report import audit_table, commands, estimate, store, texts
 from ..plugin_utils.fleet_report.model import Report
-from ..plugin_utils.gpu_ready.execute import steps
-from ..plugin_utils.run_report import Destination, inventories, make_report, with_fault, write_report
-from ..plugin_utils.variables.rollout import read_hosts
-
-EXECUTED = tuple(f"{part}_{'result' if part == 'gpu_verify' else 'executed'}" for part in steps.PARTS)
-"""What the roles of a plan register (tasks/steps.yml)."""
+from ..plugin_utils.fleet_report.read import Parts
+from ..plugin_utils.gpu_ready.rollout.fold import UPGRADE
+from ..plugin_utils.registered import read_parts, rollout_parts
+from ..plugin_utils.rollout_outcomes import RESULTS
+from ..plugin_utils.run_report import Destination, earlier_runs, inventories, make_report, with_fault, write_report
 
 
 class ActionModule(ControlNodeAction):
@@ -45,10 +45,10 @@ class ActionModule(ControlNodeAction):
         """Return the report of a run, after writing its files. Raises GpuReadyError."""
         # A report is no state of a host: under --check the screen says what would be done, and no file is written.
         check_mode = bool(self._task.check_mode)
-        parts = given["parts"]
-        if given["kind"] == "site":
-            parts |= {"seconds": seconds_of_steps(self.variables["hostvars"], parts.get("steps") or {})}
-        report = make_report(given["kind"], parts, given["record"], check_mode, seconds_since_start())
+        if given["kind"] == UPGRADE and check_mode:
+            return ReportAnswer({}, {}, [])  # the plan of the rollout is on the screen
+        kind, hosts, record = self.reported(given["kind"])
+        report = make_report(kind, hosts, record, check_mode, seconds_since_start())
         paths: list[str] = []
         fault: GpuReadyError | None = None
         if given["directory"] and given["formats"] and not check_mode:
@@ -64,11 +64,19 @@ class ActionModule(ControlNodeAction):
             shown = "\n\n".join([f"The audit is in {path}", *commands.pages_text(paths)])
         if fault:
             raise with_fault(fault, shown)
-        names = {texts.line(name): name for name in read.entries(given["parts"])}
+        names = {texts.line(name): name for name in hosts}
         bad = {names[name]: why for name, why in commands.bad_hosts(report).items()}
         if shown:
             terminal.show(shown, {host.name: host.state.replace("_", " ") for host in report.hosts})
         return ReportAnswer(report.counts, bad, paths)
+
+    def reported(self, kind: str) -> tuple[str, Parts, str]:
+        """Return the kind of the report, what is known of each host, and the record of the rollout, "" without one."""
+        if kind == UPGRADE:
+            known = plain(self.variables[RESULTS])
+            return known["kind"], rollout_parts(known["outcomes"]), known["record"]
+        hosts = [str(name) for name in self.variables["ansible_play_hosts_all"]]
+        return kind, read_parts(kind, self.variables["hostvars"], hosts), ""
 
     def shown(self, given: dict[str, Any], report: Report, paths: list[str]) -> str:
         """Return what the screen shows."""
@@ -77,19 +85,8 @@ class ActionModule(ControlNodeAction):
         called = str((context.CLIARGS.get("args") or ("site.yml",))[0])
         variables = bool(context.CLIARGS.get("extra_vars"))
         following = commands.next_command(report.kind, states, len(report.hosts), called, inventories(), variables)
-        return commands.shown_text(report, given["format"], width, bool(self._task.diff), paths, following)
-
-
-def seconds_of_steps(
-    hostvars: Mapping[str, Mapping[str, Any]], planned: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """Return how long the steps of each host took that has any, also of the part that failed."""
-    hosts = [host for host, of_host in planned.items() if of_host and host in hostvars]
-    return {
-        host: {
-            step: seconds
-            for one in registered.values()
-            for step, seconds in texts.mapping(texts.mapping(one).get("seconds")).items()
-        }
-        for host, registered in read_hosts(hostvars, hosts, EXECUTED).items()
-    }
+        time = ""
+        if report.kind == "site" and report.check_mode:
+            forks = int(context.CLIARGS.get("forks") or C.DEFAULT_FORKS)
+            time = estimate.estimate_text(report, earlier_runs(given["directory"]), forks)
+        return commands.shown_text(report, given["format"], width, bool(self._task.diff), paths, following, time)

@@ -31,7 +31,7 @@ from ..plugin_utils.gpu_ready.execute.model import SHORT, StepFailed
 from ..plugin_utils.gpu_ready.rollout.record import RolloutFile
 from ..plugin_utils.gpu_ready.settings.variables import wrong_values
 from ..plugin_utils.gpu_ready.turn import prepare, run, table
-from ..plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, TurnSettings, Unreachable
+from ..plugin_utils.gpu_ready.turn.model import STEP, Elsewhere, Turn, TurnSettings, Unreachable
 from ..plugin_utils.gpu_ready.turn.phases import LASTS, warnings
 from ..plugin_utils.progress.lines import event_text
 from ..plugin_utils.variables.settings import read_others, rules
@@ -106,8 +106,9 @@ class LeasedCaller(HostCaller):
 
     def show(self, kind: str, phase: str, text: str) -> None:
         """Show an event."""
-        if kind == "step" and text:
-            self.step = text
+        if kind == STEP:
+            self.phase = phase
+            self.step = text or self.step
         # The method of the class: what the callback plugin makes of it is for Ansible's own process.
         Display.display(self.action._display, event_text(self.name, kind, phase, plain_text(text)[:LONGEST]))
 

@@ -178,7 +178,9 @@ class ActionModule(ControlNodeAction):
         )
 
     def report(self) -> UpgradeFleetAnswer:
-        """Return how the rollout ended for each host."""
+        """Return how the rollout ended for each host; nothing under --check."""
+        if self._task.check_mode:
+            return UpgradeFleetAnswer()
         watch = set(self.groups.get("gpu_upgrade_watch", []))
         hosts = [name for name in self.hosts if name not in watch]
         found = collect_outcomes(self.variables["hostvars"], hosts, self.reachable)
@@ -199,7 +201,7 @@ class ActionModule(ControlNodeAction):
 
     def require_desired_state(self) -> UpgradeFleetAnswer:
         """Fail for a host of which the report says so: on each host, without the answers of the others."""
-        host, reported = str(self.variables["inventory_hostname"]), self.variables.get(RESULTS) or {}
-        if host in reported.get("bad", ()):
+        host, reported = str(self.variables["inventory_hostname"]), mapping(self.variables.get(RESULTS))
+        if host in (reported.get("bad") or ()):
             raise GpuReadyError(str(reported["outcomes"][host]["reason"]))
         return UpgradeFleetAnswer()

@@ -96,12 +96,12 @@ INTERRUPTED = "User interrupted execution"
 
 
 def named(task: Any) -> str:
-    """The name of a task with that of its role, which is one of this collection."""
+    """The name of a task and of its role, which is one of this collection."""
     return str(task.get_name()).removeprefix("gpu_ready.nodes.")
 
 
 def shown_by_us(method: Callable[..., None]) -> Callable[..., None]:
-    """Let a method follow events of gpu-ready's plays only; those of other plays are Ansible's default output."""
+    """Let a method follow events of gpu-ready's plays only; other plays have Ansible's default output."""
 
     @functools.wraps(method)
     def follow(self: Any, *arguments: Any, **options: Any) -> None:
@@ -171,6 +171,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
         if event.kind == "step":
             step = "" if event.text == "begins" else event.text
             self.screen.show_lines(self.progress.step_starts(event.host, event.phase, step))
+        elif event.kind == "wait":
+            self.screen.show_lines(self.progress.host_waits(event.host, event.text))
         elif event.kind == "plan":
             return  # the result of the task has it
         elif event.kind == "problem":
@@ -434,7 +436,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # Ansible is untyped
 
 
 def last_part(task: Any) -> str:
-    """Return the name of a task without that of its file."""
+    """Return the name of a task without its file."""
     return str(task.name).rpartition(" | ")[2]
 
 

@@ -110,7 +110,7 @@ def living_processes() -> Iterator[str]:
 def seconds_since_start() -> int | str:
     """Age of the process of ansible-playbook; "" where it is unknown."""
     start = start_of(process())
-    # proc(5) counts a start in ticks since the boot, with the time in suspension; in a container that of the host.
+    # proc(5) counts a start in ticks since the boot, with the time in suspension; in a container, of the host.
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) - int(start) / os.sysconf("SC_CLK_TCK")) if start else ""
 
 

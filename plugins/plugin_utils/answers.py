@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What is used of an answer of a host: the fields of a record, each with a value that its annotation allows.
 
-The records are those of module_utils/gpu_ready/answers. A value of another type is refused; what the record does not
+The records are in module_utils/gpu_ready/answers. A value of another type is refused; what the record does not
 name is dropped, at every depth. Texts are cut, lists and mappings bounded, whatever the record says.
 """
 

@@ -15,6 +15,7 @@ from ansible import context
 
 from .control_node import is_own
 from .fleet_report.commands import sibling_command
+from .fleet_report.read import Parts
 from .gpu_ready.report import layout
 from .gpu_ready.rollout import fold, record
 from .gpu_ready.rollout.model import HostUpgrade
@@ -22,6 +23,7 @@ from .gpu_ready.rollout.tables import LONGEST_ANSWER
 from .gpu_ready.turn import table
 from .progress.interrupted import NextSteps
 from .progress.words import doing_text
+from .registered import read_parts, rollout_parts
 from .rollout_outcomes import FLEET, collect_outcomes, read_upgrade
 from .run_report import Destination, inventories, write_interrupted
 from .variables.rollout import first_with, read_hosts
@@ -33,9 +35,6 @@ PHASES |= {phase: phase for phase in table.RECORDED}
 """The phases of a turn by those that the record of a rollout has: of the host's journal, and of its own."""
 REPORT = ("gpu_report_directory", "gpu_report_formats", "gpu_report_keep")
 """What a Destination of reports consists of."""
-PARTS = {"row": "row", "gpu_host": "plan.gpu_host", "steps": "plan.steps", "refusals": "plan.refusals",
-         "warnings": "plan.warnings"}  # fmt: skip
-"""The parts of a report of site.yml by where gpu_plan_result has them."""
 
 
 class InterruptedRun:
@@ -113,23 +112,12 @@ class InterruptedRun:
         found = read_hosts(self.hostvars, [name for name in self.hosts if name in self.hostvars][:1], [name])
         return next((one[name] for one in found.values() if name in one), rules()[name][0])
 
-    def parts(self) -> dict[str, Mapping[str, Any]]:
-        """Return the parts of the report."""
+    def parts(self) -> Parts:
+        """Return what is known of each host for the report."""
         if self.is_rollout:
             ended = collect_outcomes(self.hostvars, self.hosts, set(self.hosts), interrupted=True)
-            return {"outcome": ended.outcomes_json()}
-        found: dict[str, Any] = {name: {} for name in (*PARTS, "verify", "failure")}
-        names = ("gpu_plan_result", "gpu_verify_result", "gpu_ready_failure")
-        for host, known in read_hosts(self.hostvars, self.hosts, names).items():
-            for part, place in PARTS.items():
-                value: Any = known.get("gpu_plan_result") or {}
-                for key in place.split("."):
-                    value = (value or {}).get(key)
-                if value is not None:
-                    found[part][host] = value
-            found["verify"][host] = known.get("gpu_verify_result") or {}
-            found["failure"][host] = known.get("gpu_ready_failure") or {}
-        return found
+            return rollout_parts(ended.outcomes_json())
+        return read_parts(self.kind, self.hostvars, self.hosts)
 
     def next_steps(self, changed: list[str]) -> NextSteps:
         """Write the report and return what the operator does next; a report that cannot be written stops nothing."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ansible import __version__ as ansible_version
 from ansible import constants as C
@@ -17,7 +17,7 @@ from ansible import context
 
 from ..module_utils.gpu_ready.base.errors import GpuReadyError
 from .control_node import operator, version
-from .fleet_report import changes, index, metrics, page, read, store
+from .fleet_report import changes, estimate, index, metrics, page, read, store
 from .fleet_report.command_line import command_text
 from .fleet_report.model import Report, Run, as_json
 from .gpu_ready.catalog.data import DATE
@@ -51,6 +51,17 @@ def inventories() -> list[str]:
         return []
     here = f"{Path.cwd()}/"
     return [one.removeprefix(here) for one in named]
+
+
+def earlier_runs(directory: str) -> list[Report]:
+    """Return the newest reports of site.yml in a directory that exists. Raises GpuReadyError."""
+    path = Path(directory).expanduser().absolute()
+    if not directory or not path.is_dir():
+        return []
+    with store.opened(path, DIRECTORY) as opened:
+        names = sorted((name for name in opened.names() if store.is_report_of("site", name)), reverse=True)
+        found = [index.read_report(opened.read(name)) for name in names[: estimate.RUNS]]
+    return [report for report in found if report]
 
 
 def describe_run(now: float, age: int | str) -> Run:
@@ -88,28 +99,28 @@ def write_report(report: Report, to: Destination) -> tuple[Report, list[str]]:
     return report, [str(path) for path in written]
 
 
-def make_report(kind: str, parts: Mapping[str, Any], record: str, check_mode: bool, age: int | str) -> Report:
+def make_report(kind: str, hosts: read.Parts, record: str, check_mode: bool, age: int | str) -> Report:
     """Return the report of the run so far, with what is known of the run.
 
-    ``parts``: see library/gpu_report.py. ``record``: of the rollout, "" for none; one that cannot be read is left out,
-    since gpu_upgrade_fleet shows that. ``age``: of this run, as the lookup plugin gpu_ready_run has it.
+    ``hosts``: see plugin_utils/registered.py. ``record``: of the rollout, "" for none; one that cannot be read is left
+    out, since gpu_upgrade_fleet shows that. ``age``: of this run, as the lookup plugin gpu_ready_run has it.
     """
     now = time.time()
-    report = read.read(kind, parts, timestamp(now), check_mode)._replace(run=describe_run(now, age))
+    report = read.read(kind, hosts, timestamp(now), check_mode)._replace(run=describe_run(now, age))
     with contextlib.suppress(GpuReadyError):
         return read.with_rollout(report, RolloutFile(Path(record)).read()) if record else report
     return report
 
 
-def write_interrupted(kind: str, parts: Mapping[str, Any], to: Destination, record: str, age: int | str) -> list[str]:
+def write_interrupted(kind: str, hosts: read.Parts, to: Destination, record: str, age: int | str) -> list[str]:
     """Write the report of a run that the operator interrupted, and return the paths; none for no directory.
 
-    For the callback, in Ansible's own process. The arguments are those of `make_report`. Raises GpuReadyError.
+    For the callback, in Ansible's own process. The arguments are as in `make_report`. Raises GpuReadyError.
     """
     check_mode = bool(context.CLIARGS.get("check"))
     if check_mode or not to.directory or not to.formats:
         return []
-    return write_report(make_report(kind, parts, record, check_mode, age)._replace(interrupted=True), to)[1]
+    return write_report(make_report(kind, hosts, record, check_mode, age)._replace(interrupted=True), to)[1]
 
 
 def with_fault(error: GpuReadyError, shown: str) -> GpuReadyError:

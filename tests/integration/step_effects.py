@@ -14,7 +14,14 @@ from plugins.plugin_utils.gpu_ready.explain import captures
 from plugins.plugin_utils.gpu_ready.plan.changes import DROP, FactChange, apply_changes
 
 UNDECLARED = {
-    "another one each time": ("base.boot_id", "docker.pid", "docker.started", "verified.time", "verified.logged"),
+    "another one each time": (
+        "base.boot_id",
+        "docker.pid",
+        "docker.started",
+        "verified.time",
+        "verified.logged",
+        "verified.gpus_option_with",
+    ),
     "free space": ("base.disk/*",),
     "which compiler dependencies bring": ("base.compiler",),
     "what docker's package has": ("docker.package", "docker.program", "docker.socket", "docker.flags*"),

@@ -144,7 +144,7 @@ def test_another_version_in_one_toolkit_only_as_shown_by_check_mode(fleet: Fleet
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.0\.42"),
+        ({"cudnn_version": "9.10.2", "cudnn_toolkits": ["13.0"]}, r"9\.10\.2 is not made for CUDA 13\.0.*9\.28\.1\.4"),
         (
             {"cudnn_archive": "/x/cudnn-linux-x86_64-9.28.0.42_cuda12-archive.tar.xz"},
             r"made for CUDA 12.*13\.0 would get",
@@ -303,7 +303,7 @@ def test_cudnn_8_is_a_package_whose_version_names_its_cuda(fleet: Fleet) -> None
 def test_none_changes_nothing_and_archives_replace_packages(fleet: Fleet) -> None:
     left = role(fleet, "all", cudnn_source="none")
     assert [steps(left, host) for host in BOTH] == [[]] * len(BOTH)
-    back = role(fleet, "all", cudnn_toolkits=["13.0"])
+    back = role(fleet, "all", holds=["cudnn.remove_packages"], cudnn_toolkits=["13.0"])
     for host in BOTH:
         assert steps(back, host) == ["cudnn.install", "cudnn.remove_packages"]
         assert packages(fleet, host) == {} and places(fleet, host) == {"13.0": NEWEST["13.0"]}

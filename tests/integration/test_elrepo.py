@@ -35,7 +35,7 @@ def good(run: Run) -> Run:
 
 
 def test_the_detector_runs_before_the_driver_is_installed(fleet: Fleet) -> None:
-    run = good(fleet.play())
+    run = good(fleet.play(holds=["nvidia_driver.detect"]))
     steps = run.steps(HOST)
     assert steps.index("nvidia_driver.detect") < steps.index("nvidia_driver.install")
     assert fleet.ssh(HOST, f"{DETECT} || :").strip() == "kmod-nvidia-open"

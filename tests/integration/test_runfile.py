@@ -341,7 +341,12 @@ def test_from_an_installer_to_packages_and_back_only_when_allowed(fleet: Fleet) 
     assert "nvidia-uninstall" not in traces(fleet, B) and "runfile" not in fleet.ssh(
         B, "cat /var/lib/gpu-ready/manifest.json"
     )
-    back = fleet.play("--limit", B, extra=settings | {"nvidia_driver_replace_foreign": True})
+    back = fleet.play(
+        "--limit",
+        B,
+        extra=settings | {"nvidia_driver_replace_foreign": True},
+        holds=["nvidia_driver.remove_packages"],
+    )
     assert back.rc == 0, back.failures(B)
     assert "nvidia-driver-cuda" not in fleet.ssh(
         B, "dpkg-query -W -f '${db:Status-Status} ${Package}\\n' | grep ^installed"

@@ -307,7 +307,12 @@ def test_nvidia_docker_is_refused_with_a_remedy_and_nvidia_docker2_stays(fleet: 
 
 @pytest.mark.long
 def test_nvidia_docker_is_replaced_on_request(fleet: Fleet, switched: Run) -> None:
-    run = play(fleet, dict.fromkeys(HOSTS, "toolkit"), nvidia_container_runtime_migrate=True)
+    run = play(
+        fleet,
+        dict.fromkeys(HOSTS, "toolkit"),
+        holds=["nvidia_container_runtime.migrate"],
+        nvidia_container_runtime_migrate=True,
+    )
     assert run.rc == 0
     for host in HOSTS:
         assert run.steps(host)[0] == "nvidia_container_runtime.migrate"

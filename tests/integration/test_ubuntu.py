@@ -12,6 +12,7 @@ pytestmark = pytest.mark.lab
 HOSTS = hosts_of("ubuntu")
 SIGNED = [host for host in HOSTS if host in ("noble", "sealed")]
 CHANGING = [host for host in HOSTS if host in ("noble", "resolute")]
+OTHER = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
 SIGNER = "Canonical Ltd. Kernel Module Signing"
 
 
@@ -71,7 +72,7 @@ def test_nvidias_names_do_not_contain_the_branch_from_590_on(fleet: Fleet) -> No
 
 @pytest.mark.long
 def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
-    expected = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary", "gpu_ready_reboot_ok": True}
+    expected = OTHER | {"gpu_ready_reboot_ok": True}
     run = fleet.play("--limit", ",".join(CHANGING), extra=expected)
     assert run.rc == 0, run.screen[-4000:]
     for host in CHANGING:
@@ -85,18 +86,30 @@ def test_another_branch_and_the_other_kind_of_module(fleet: Fleet) -> None:
 
 
 @pytest.mark.long
+def test_others_than_the_driver_may_need_nvidias_repository_first(fleet: Fleet) -> None:
+    """The driver of both hosts is from Ubuntu's archive; the toolkit is as NVIDIA's installer leaves it."""
+    root = "/usr/local/cuda-12.9"
+    fleet.ssh("noble", f"mkdir -p {root}/bin {root}/include {root}/lib64 && touch {root}/bin/nvcc")
+    fleet.ssh("noble", f"echo 'CUDA Version 12.9.1' >{root}/version.txt")
+    packages = OTHER | {"cudnn_source": "package", "cudnn_toolkits": ["12.9"]}
+    run = fleet.play("--limit", "noble", extra=packages, holds=["cudnn.repository"])
+    assert run.rc == 0, run.screen[-4000:]
+    run = fleet.play("--limit", "sealed", extra={"gpu_monitoring": ["dcgm"]}, holds=["gpu_monitoring.repository"])
+    assert run.rc == 0, run.screen[-4000:]
+
+
+@pytest.mark.long
 def test_a_node_of_an_imex_domain_gets_imex_of_its_drivers_version(fleet: Fleet) -> None:
-    expected = {"nvidia_driver_branch": "595", "nvidia_driver_flavour": "proprietary"}
     assert "nvidia-imex" not in installed(fleet, "resolute")
     fleet.ssh("resolute", "mkdir -p /etc/nvidia-imex && echo 10.199.0.99 >/etc/nvidia-imex/nodes_config.cfg")
-    run = fleet.play("--limit", "resolute", extra=expected)
+    run = fleet.play("--limit", "resolute", extra=OTHER, holds=["nvidia_driver.imex"])
     assert run.rc == 0, run.screen[-4000:]
     assert run.steps("resolute") == ["nvidia_driver.imex", "gpu_verify.verify"]
     driver = fleet.ssh("resolute", "cat /sys/module/nvidia/version").strip()
     assert fleet.ssh("resolute", "dpkg-query -W -f '${Version}' nvidia-imex") == f"{driver}-1"
     assert fleet.ssh("resolute", "systemctl is-active nvidia-imex; systemctl is-enabled nvidia-imex").split() == ["active", "enabled"]  # fmt: skip
     assert "nvidia-imex" in held(fleet, "resolute")
-    assert fleet.play("--limit", "resolute", extra=expected).steps("resolute") == []
+    assert fleet.play("--limit", "resolute", extra=OTHER).steps("resolute") == []
 
 
 @pytest.mark.long

@@ -66,3 +66,10 @@ def catalog_of_the_lab() -> Iterator[None]:
     """The catalog without branches that the lab's mirror has no packages of yet."""
     with catalogs.until(catalogs.newest_of_the_lab()):
         yield
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> str:
+    path = tmp_path / "balancer.yml"
+    path.write_text("[]\n")
+    return str(path)

@@ -30,18 +30,9 @@ CHECKS = [
 ]  # fmt: skip
 
 
-def columns(hosts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same, first by part, then by host."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, parts in hosts.items():
-        for part, value in parts.items():
-            found.setdefault(part, {})[name] = value
-    return found
-
-
 def report_of(kind: str, hosts: dict[str, dict[str, Any]], check_mode: bool = False) -> Any:
     """A report of hosts, first by host, then by part; one without any part was not reached."""
-    return read.read(kind, columns({name: {"steps": None, **parts} for name, parts in hosts.items()}), TIME, check_mode)
+    return read.read(kind, hosts, TIME, check_mode)
 
 
 def hosts_of(report: Any) -> dict[str, Any]:
@@ -74,7 +65,7 @@ def site(number: int = 12) -> Any:
         else {"row": ROW, "steps": STEPS, "verify": {"verify": {"ok": True, "checks": CHECKS[:1]}}, "warnings": [{"message": "a new kernel waits for a reboot", "remedy": "Reboot."}]}
         for n in range(1, max(number - len(bad), 0) + 1)
     }  # fmt: skip
-    return read.read("site", columns(dict(list((bad | good).items())[:number])), TIME, False)
+    return read.read("site", dict(list((bad | good).items())[:number]), TIME, False)
 
 
 def audit() -> Any:
@@ -98,9 +89,9 @@ def audit() -> Any:
         "up-a": answer("ok", "580.95.05"),
         "up-b": answer("drift", "580.82.07"),
         "up-c": answer("drift", "580.82.07"),
-        "up-d": {"unreachable": "no route to host"},
+        "up-d": {"unreachable": True, "message": "no route to host"},
     }
-    return read.read("audit", columns(hosts), TIME, False)
+    return read.read("audit", hosts, TIME, False)
 
 
 def upgrade(number: int = 24) -> Any:
@@ -145,7 +136,7 @@ def upgrade(number: int = 24) -> Any:
         fold.RecordedRun(begin - 60, "alice@control", dict.fromkeys(members, "595.91.07"), list(members), [], 2, ""),
         fold.RecordedRun(begin + 800, "bob@control", dict.fromkeys(members, "595.91.07"), list(members)[9:], [], 2, ""),
     ]
-    found = read.read("upgrade", columns(outcomes), TIME, False)
+    found = read.read("upgrade", outcomes, TIME, False)
     return read.with_rollout(found, fold.RolloutRecord(begin - 60, "upgrade", 0, "0.1.0", members, runs))
 
 
@@ -154,13 +145,13 @@ def undrain() -> Any:
         "gpu1": {"turn": {"state": {"phase": "undrained"}}},
         "gpu2": {"turn": {"failed": True, "msg": "the driver cannot be verified. Remedy: run site.yml for this host"}},
     }
-    return read.read("undrain", columns(hosts), TIME, False)
+    return read.read("undrain", hosts, TIME, False)
 
 
 def uninstall() -> Any:
     removal = {"actions": ["delete /etc/profile.d/cuda.sh", "purge nvidia-open"], "kept": ["/etc/docker/daemon.json: somebody changed it"], "stops": [], "reboot_required": True}  # fmt: skip
     hosts = {"gpu1": {"removal": removal}, "gpu2": {"removal": {"failed": True, "msg": "not permitted"}}}
-    return read.read("uninstall", columns(hosts), TIME, False)
+    return read.read("uninstall", hosts, TIME, False)
 
 
 FLEETS = {"site": site, "audit": audit, "upgrade": upgrade, "undrain": undrain, "uninstall": uninstall}

@@ -51,7 +51,7 @@ USED_BY_STEPS = {
 }
 """The same for plugins/plugin_utils/gpu_ready/execute, by module."""
 CHECKED = {
-    "gpu_drain_turn": "which file and which scheduler come next: from the variables of the run alone (test_turn.py)",
+    "gpu_drain_turn": "which file and which scheduler come next: from the variables of the run alone (test_turn_answers.py)",
 }
 """Variables that are computed from an answer and are none any more, and why."""
 KUBECTL_MODULES = ("gpu_drain_kubernetes", "gpu_kubernetes_objects", "gpu_kubernetes_operator", "gpu_kubernetes_verify")

@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -425,6 +426,40 @@ def test_the_remedy_for_a_file_that_cannot_be_fetched(cause: str, words: str) ->
     assert "gpu_ready_mirror" not in download_remedy(cause, "https://developer.download.nvidia.com/compute/x.run")
     mirrored = download_remedy(cause, "https://mirror.site:8080/nvidia/developer.download.nvidia.com/compute/x.run")
     assert "mirror" in mirrored
+
+
+@pytest.mark.parametrize(
+    ("waited", "lasts", "slept", "found"),
+    [
+        (None, 99, 0, ""),
+        (0, 3, 3, ""),
+        (0, 99, 5, "process 812 (apt-get)"),
+        (5, 99, 30, "process 812 (apt-get)"),
+        (5, 9, 9, ""),
+    ],
+)
+def test_a_caller_learns_who_is_awaited(
+    monkeypatch: pytest.MonkeyPatch, waited: int | None, lasts: int, slept: int, found: str
+) -> None:
+    host = RecordedHost({"/proc/812/comm": "apt-get\n"}, locks={"/var/lib/dpkg/lock-frontend": 812})
+    clock: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        clock.append(seconds)
+        if len(clock) >= lasts:
+            host.locks = {}
+
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0 + sum(clock))
+    assert apt.Apt(host).report_wait(waited, sleep) == found
+    assert sum(clock) == slept
+
+
+def test_a_process_that_does_not_end_is_named_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = RecordedHost(locks={"/var/lib/dpkg/lock-frontend": 812})
+    clock: list[float] = []
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0 + sum(clock))
+    with pytest.raises(packages.PackageError, match=r"lock-frontend is held by process 812.* for more than 600 s"):
+        apt.Apt(host).report_wait(600, clock.append)
 
 
 def test_what_another_apt_is_doing_is_waited_for_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:

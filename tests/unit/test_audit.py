@@ -177,7 +177,7 @@ def made() -> Any:
         "drifted": {"audit": audited(drifted)},
         "cpu": {"audit": audited(bare())},
         "mixed": {"audit": audited(bare(V100, "2901"))},
-        "asleep": {"unreachable": "Failed to connect to the host via ssh:\n no route"},
+        "asleep": {"unreachable": True, "message": "Failed to connect to the host via ssh:\n no route"},
         "old": {"failure": "/bin/sh: 1: /usr/bin/python3: not found"},
         "late": {},
     }
@@ -265,7 +265,7 @@ def test_an_answer_of_another_form_fails_that_host_only(answer: Any) -> None:
 def test_a_host_without_an_answer_has_all_keys_and_its_reason_once() -> None:
     parts: dict[str, dict[str, Any]] = {
         "n0": {"audit": {"state": "ok"}},
-        "n1": {"unreachable": "Task failed: Data could not be sent"},
+        "n1": {"unreachable": True, "message": "Task failed: Data could not be sent"},
         "n2": {"failure": "no look"},
         "n3": {"audit": {}},
     }

@@ -86,7 +86,7 @@ PLAY = """\
     - ansible.builtin.set_fact: {gpu_upgrade_plan: {failure: no route}}
     - gpu_ready.nodes.gpu_upgrade_fleet: {do: plan}
       register: rollout
-    - gpu_ready.nodes.gpu_report: {kind: audit, parts: {audit: {}}}
+    - gpu_ready.nodes.gpu_report: {kind: audit}
       register: audited
     - debug: {msg: "{{ python.interpreter }} {{ rollout.refused.gpu1 }} {{ audited.counts | length }}"}
     - block:
@@ -102,7 +102,7 @@ def test_what_is_computed_on_the_control_node_asks_no_host(tmp_path: Path) -> No
     (tmp_path / "play.yml").write_text(PLAY)
     nowhere = {"gpu1": {"ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_become": True}}
     done = run_playbook(tmp_path, tmp_path / "play.yml", nowhere, ANSIBLE_STDOUT_CALLBACK="default")
-    assert "/usr/bin/python3 no route 0" in done.stdout, done.stdout + done.stderr
+    assert "/usr/bin/python3 no route 1" in done.stdout, done.stdout + done.stderr
     assert "?[2J has no Python 3" in done.stdout and "\x1b[2J" not in done.stdout, done.stdout
     assert "value of format must be one of: table, diff, json, csv, got: pdf" in done.stdout, done.stdout
     assert done.returncode == 2

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
+from ansible_collections.gpu_ready.nodes.plugins.action import gpu_execute
+from ansible_collections.gpu_ready.nodes.plugins.plugin_utils.gpu_ready.execute.model import StepFailed
 
 from tests.hostile.limits import project_tree
 from tests.unit.lying_host import ROOT, calls, make_liar, run_playbook
@@ -114,3 +117,50 @@ def test_a_host_that_always_asks_to_wait_is_refused_at_the_deadline(tmp_path: Pa
     assert 2 <= calls(tmp_path, "liar").count("gpu_lease") < 4, done.stdout
     assert "another run works on it" in done.stdout
     assert calls(tmp_path, "sound") == ["gpu_lease", "gpu_drain_journal", "gpu_lease"]
+
+
+class Waiting(gpu_execute.HostCaller):  # type: ignore[misc]  # Ansible is untyped
+    """Calls a host whose package manager is busy; each call takes 30 seconds."""
+
+    def __init__(self, answers: list[str]) -> None:
+        task = types.SimpleNamespace(check_mode=False)
+        super().__init__(types.SimpleNamespace(_task=task), {"inventory_hostname": "n1"})
+        self.answers, self.given, self.shown = answers, list[Any](), list[tuple[str, str]]()
+
+    def now(self) -> float:
+        return 30.5 * len(self.given)
+
+    def show(self, kind: str, phase: str, text: str) -> None:
+        self.shown.append((kind, text))
+
+    def ask(self, action: Any, module: str, arguments: Any, variables: Any, check: bool) -> dict[str, Any]:
+        """Answer in place of the module."""
+        self.given.append(arguments.get("waited"))
+        return {"changed": True, "waits_for": self.answers[min(len(self.given), len(self.answers)) - 1]}
+
+
+@pytest.mark.parametrize(
+    ("module", "answers", "given", "shown"),
+    [
+        ("gpu_packages", [""], [0], []),
+        ("gpu_packages", ["process 7", "process 7", ""], [0, 30, 61], ["process 7", ""]),
+        ("gpu_repository", ["process 7", "process 8", ""], [0, 30, 61], ["process 7", "process 8", ""]),
+        ("gpu_service", ["process 7"], [None], []),
+    ],
+)
+def test_a_module_that_waits_is_called_again_with_the_seconds_so_far(
+    monkeypatch: pytest.MonkeyPatch, module: str, answers: list[str], given: list[Any], shown: list[str]
+) -> None:
+    caller = Waiting(answers)
+    monkeypatch.setattr(gpu_execute, "call_module", caller.ask)
+    assert caller.run(f"gpu_ready.nodes.{module}", {}, 60, False)["changed"]
+    assert (caller.given, [text for _, text in caller.shown]) == (given, shown)
+    assert [kind for kind, _ in caller.shown] == ["wait" if text else "step" for text in shown]
+
+
+def test_a_host_that_waits_for_ever_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = Waiting(["process 7"])
+    monkeypatch.setattr(gpu_execute, "call_module", caller.ask)
+    with pytest.raises(StepFailed, match="gpu_packages still waits after 900 seconds for process 7. Remedy: "):
+        caller.run("gpu_ready.nodes.gpu_packages", {}, 60, False)
+    assert len(caller.given) == 30

@@ -78,7 +78,7 @@ def test_undrain_acts_on_what_the_variables_name(tmp_path: Path) -> None:
 @pytest.mark.host_io
 @pytest.mark.parametrize("entry", ["drain", "undrain"])
 def test_a_wait_that_a_host_never_ends_ends(tmp_path: Path, entry: str) -> None:
-    """After MOST_ROUNDS: the clock is tested in test_turn.py."""
+    """After MOST_ROUNDS: the clock is tested in test_turn_alone.py."""
     waited = {
         "done": False,
         "waiting": "time",

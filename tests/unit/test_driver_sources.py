@@ -156,6 +156,12 @@ def test_without_streams_the_version_pins_the_branch(distro: str) -> None:
     assert set(names(exact).values()) == {"580.95.05-*"}
 
 
+@pytest.mark.parametrize(("distro", "device"), [("debian12", T4), ("debian13", P40)])
+def test_a_source_with_one_branch_needs_no_version_of_its_packages(distro: str, device: str) -> None:
+    install = steps(decide(bare(device, distro=distro), nvidia_driver_source="distro"))["install"]
+    assert set(names(install).values()) == {None}
+
+
 @pytest.mark.parametrize("distro", [key for key in FLAT if key in catalog.distros()])
 @pytest.mark.parametrize(("have", "want"), [(NEW, "595"), ("595.91.07", "580"), ("590.48.01", "580")])
 def test_without_streams_a_branch_is_reached_up_and_down(distro: str, have: str, want: str) -> None:

@@ -119,8 +119,9 @@ def drivers(root: StateRoot) -> dict[str, str]:
 
 def back_to(facts: Facts) -> dict[str, object]:
     """Return the variables of a rollback to the driver in these facts."""
-    back = upgrade.rollback_settings(upgrade.installed_driver(facts))
-    assert back
+    installed = upgrade.installed_driver(facts)
+    assert installed
+    back = upgrade.rollback_settings(installed)
     return {name: value for name, value in back._asdict().items() if value}
 
 

@@ -114,8 +114,8 @@ def test_hosts_in_the_middle_of_an_earlier_run_are_known_by_the_record_and_by_th
     assert "rollback_drivers" in found.undo([]), "an earlier run of the rollout changed hosts"
     assert runs.InterruptedRun("upgrade", dict.fromkeys(HOSTS, {}), HOSTS, False).undo([]) == ""
     parts = found.parts()
-    assert parts["outcome"]["n2"]["state"] == "failed" and "same command resumes" in parts["outcome"]["n2"]["reason"]
-    assert parts["outcome"]["n10"]["state"] == "not_reached"
+    assert parts["n2"]["outcome"]["state"] == "failed" and "same command resumes" in parts["n2"]["outcome"]["reason"]
+    assert parts["n10"]["outcome"]["state"] == "not_reached"
 
 
 def test_the_report_of_a_provisioning_has_what_its_hosts_registered(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_the_report_of_a_provisioning_has_what_its_hosts_registered(tmp_path: Pa
     }
     found = runs.InterruptedRun("site", known, ["n1", "n2", "n3"], False)
     parts = found.parts()
-    assert parts["steps"] == {"n1": [{"id": "a.b"}]} and parts["gpu_host"] == {"n1": True}
-    assert parts["failure"] == {"n1": {}, "n2": {"step": "a.b", "message": "red"}, "n3": {}}
+    assert parts["n1"]["steps"] == [{"id": "a.b"}] and parts["n1"]["gpu_host"] is True
+    assert (parts["n2"], parts["n3"]) == ({"failure": {"step": "a.b", "message": "red"}}, {})
     page = found.write()
     assert Path(page).parent == tmp_path and "red" in Path(page).read_text()
     written = json.loads((tmp_path / "latest.json").read_text())

@@ -203,3 +203,37 @@ def test_test_pods_run_where_they_are_asked_for(tmp_path: Path, verify: bool, st
     assert calls(tmp_path, "localhost") == ["gpu_kubernetes_objects", *["gpu_kubernetes_verify"] * 3 * verify]
     assert re.findall("waiting at most (.*)", done.stdout) == ["60 s more for 1 pod"] * verify
     assert ("2 GPUs computed" in done.stdout) == (verify and not check)
+
+
+def use_cluster(directory: Path, way: str, **cluster: Any) -> str:
+    """Run kubernetes.yml for two nodes with what the modules answer that run kubectl; return what it printed."""
+    labels = {"gpu_kubernetes_labels": {"changed": False, "labels": LABELS, "gpus": UUIDS}}
+    hosts = {name: make_liar(directory, name, labels) for name in ("n1", "n2")}
+    hosts["n2"]["gpu_kubernetes_taint"] = "NoSchedule"
+    hosts["localhost"] = make_liar(
+        directory, "localhost", {f"gpu_kubernetes_{name}": one for name, one in cluster.items()}
+    )
+    given = {"gpu_kubernetes": way, "gpu_kubernetes_directory": str(directory / "out"), "gpu_ready_hosts": "n1,n2"}
+    done = run_playbook(
+        directory, "playbooks/kubernetes.yml", hosts, "-e", json.dumps(given), ANSIBLE_STDOUT_CALLBACK="default"
+    )
+    return done.stdout
+
+
+@pytest.mark.host_io
+def test_the_operator_refuses_the_nodes_whose_driver_is_too_old(tmp_path: Path) -> None:
+    refused = {"n2": "its driver is too old"}
+    shown = use_cluster(tmp_path, "operator", operator={"changed": False, "server": "v1.35.0", "refused": refused})
+    assert re.findall(r"fatal: \[(\w+)\]", shown) == ["n2"] and "msg: its driver is too old" in shown, shown
+    assert re.findall(r"(?m)^n[12] .* failed=(\d)", shown) == ["0", "1"], shown
+    assert re.findall(r"kubectl taint node (\S+) (\S+)", shown) == [("n2", "nvidia.com/gpu=present:NoSchedule")]
+
+
+@pytest.mark.host_io
+@pytest.mark.parametrize("kept", [[], ["elsewhere", "there"]])
+def test_a_removal_says_for_whom_objects_stay(tmp_path: Path, kept: list[str]) -> None:
+    shown = use_cluster(tmp_path, "none", objects={"changed": True, "objects": [], "kept_for": kept})
+    assert re.findall(r"(?m)^n[12] .* failed=(\d)", shown) == ["0", "0"], shown
+    assert re.findall(r"stay for other nodes with its labels: ([^'\n]*)", shown) == [", ".join(kept)] * bool(kept), (
+        shown
+    )

@@ -95,6 +95,12 @@ def test_units_that_need_none_or_are_not_understood_are_left_alone(text: str) ->
         (daemon("--no-persistence-mode"), Persistence(True, True)),
         (daemon("--no-persistence-mode", {ADMIN: "ExecStart=\nExecStart=x"}), Persistence(True, True, True)),
         (RecordedHost(files={"/etc/systemd/system/" + persistence_state.UNIT: ""}), Persistence(own=True)),
+        (
+            RecordedHost(
+                files={"/etc/systemd/system/" + persistence_state.UNIT: "", persistence_state.MASKED_BY_DPKG: ""}
+            ),
+            Persistence(),
+        ),
     ],
 )
 def test_the_state_of_the_daemon(host: RecordedHost, state: Persistence) -> None:
@@ -144,6 +150,15 @@ def test_it_is_left_alone_on_request_and_where_the_administrator_decided(given: 
     host = having(ready(), driver={"persistence": {"off": True, "own": own}})
     decided = decide(host, **given)
     assert (decided.steps, required(decided), decided.warnings) == ([], False, [])
+
+
+@pytest.mark.parametrize(
+    ("own", "why"), [(True, "not held, so an unattended upgrade"), (False, "persistence mode off")]
+)
+def test_the_reason_is_the_mode_unless_an_administrator_decided_about_it(own: bool, why: str) -> None:
+    host = having(ready(), driver={"persistence": {"off": True, "own": own}}, packages={"held": []})
+    reasons = [step.why for step in decide(host).steps if step.id == "nvidia_driver.persistenced"]
+    assert len(reasons) == 1 and why in reasons[0], reasons
 
 
 # ---- what the module does --------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from plugins.plugin_utils.fleet_report import audit_table, commands, model
 from plugins.plugin_utils.fleet_report import run as report
 from plugins.plugin_utils.gpu_ready.explain import cli as explain
 from tests.unit.fleet_reports import report_of
-from tests.unit.test_progress import in_pipe, on_terminal, playbooks
+from tests.unit.test_progress_plugin import in_pipe, on_terminal, playbooks
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;ZWNobyBoaQ==\x07\x9b31m\rfine\u202eevil\u2028line\x7f\u2066\ud800"
 """The title, the screen, the clipboard, colours by C1, the start of the line, directions and lines of Unicode."""
@@ -72,7 +72,7 @@ def audit(**values: Any) -> dict[str, Any]:
 def test_an_audit_shows_no_control_characters(form: str) -> None:
     hosts: dict[str, dict[str, Any]] = {
         "n1": {"audit": audit()},
-        "n2": {"unreachable": HOSTILE},
+        "n2": {"unreachable": True, "message": HOSTILE},
         "n3": {"failure": HOSTILE},
         "n4": {"audit": audit(state=HOSTILE, checks=[{"name": HOSTILE, "found": "x", "ok": False}])},
         "n5": {"audit": HOSTILE},

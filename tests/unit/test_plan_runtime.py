@@ -12,8 +12,10 @@ from plugins.module_utils.gpu_ready.facts.model import (
     DockerFacts,
     ManifestFacts,
     RuntimeFacts,
+    VerifiedFacts,
 )
 from plugins.plugin_utils.gpu_ready.plan.containers import daemon_json_keys, runtime
+from tests.unit import goldens, hosts
 from tests.unit.hosts import having
 from tests.unit.plans import driver_choice, settings, todo
 from tests.unit.test_plan_docker import engine, host
@@ -122,6 +124,35 @@ def test_leftovers_of_a_killed_run_are_repaired(
 ) -> None:
     decision = decide(engine(text=text, info=info), toolkit(hook_known=hook_known))
     assert [todo(step)["activation"] for step in decision.steps] == ([activation] if activation else [])
+
+
+@pytest.mark.parametrize(("worked", "containers"), [(7.5, []), (7.5, [WEB]), (7.0, []), (7.0, [WEB]), (None, [])])
+def test_a_replaced_hook_is_no_reason_to_start_the_docker_again_that_has_used_one(
+    worked: "float | None", containers: list[ContainerFacts]
+) -> None:
+    """Any upgrade of the toolkit makes the hook newer than dockerd, which looks for its path with each container."""
+    facts = host(engine(text=NVIDIA, info=KNOWN), toolkit(hook_known=False))
+    facts = having(facts, docker={"started": 7.5}, work={"containers": containers})
+    facts = facts._replace(verified=VerifiedFacts(True, gpus_option_with=worked))
+    decision = runtime.plan_runtime(facts, settings(), driver_choice(satisfied=True))
+    known = worked == 7.5
+    assert ids(decision) == ([] if known or containers else ["configure"])
+    assert [one.code for one in decision.warnings] == (["docker_restart_later"] if containers and not known else [])
+    args = runtime.WITHOUT_HOOK if containers and not known else ["--gpus", "all"]
+    assert decision.choice and decision.choice.args == args
+
+
+def test_another_version_of_the_toolkit_restarts_docker_neither_now_nor_in_the_next_run() -> None:
+    bare = hosts.bare(hosts.T4)
+    ready = hosts.carried_out(bare, goldens.decide(bare))
+    asked = {"nvidia_container_toolkit_version": "1.19.1"}
+    ready = having(ready, packages={"installed": {**ready.packages.installed, "nvidia-container-toolkit": "1.20.0-1"}})
+    changed = goldens.decide(ready, **asked)
+    assert [(step.id, step.disruption) for step in changed.steps] == [
+        ("nvidia_container_runtime.install", "none"), ("gpu_verify.verify", "none"),
+    ]  # fmt: skip
+    after = hosts.carried_out(ready, changed)
+    assert after.runtime.hook_known is False and goldens.decide(after, **asked).converged
 
 
 def test_the_default_runtime_is_set_only_on_request() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plugins.plugin_utils.fleet_report import commands, model, read
+from plugins.plugin_utils.fleet_report import commands, model
 from plugins.plugin_utils.fleet_report import run as report
 from plugins.plugin_utils.gpu_ready.report.layout import WIDTH
 from tests.unit.fleet_reports import hosts_of, report_of
@@ -169,15 +169,6 @@ def test_cells_of_one_host_do_not_cut_those_of_others(length: int) -> None:
     versions = ["580", "580.178.04", "580.178.04", "580.178.04", "12.9", "9.10.2.21", "toolkit", "yes"]
     assert len(shown) == 3 and all(words[-len(versions) - 3 : -3] == versions for words in shown)
     assert len(text.splitlines()) < 50
-
-
-def test_parts_by_host_are_the_same_as_hosts_by_part() -> None:
-    parts = {
-        key: {host: entry[key] for host, entry in HOSTS.items() if key in entry} for key in ("row", "steps", "failure")
-    }
-    found = read.entries(parts)
-    assert found["node1"] == {"row": ROW, "steps": []}
-    assert read.entries({"row": None, "steps": {}}) == {}
 
 
 def test_the_json_keeps_verifications_and_counts() -> None:

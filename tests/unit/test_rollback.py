@@ -97,9 +97,8 @@ def upgraded(before: Facts, device: str) -> Facts:
 
 def rolled_back(host: Facts) -> compose.Plan:
     """The plan of the rollback, as rollback_drivers.yml asks for it."""
-    assert host.upgrade is not None
+    assert host.upgrade is not None and host.upgrade.from_ is not None
     settings = upgrade.rollback_settings(host.upgrade.from_)
-    assert settings is not None
     parsed = variables.parse_settings(records.to_json(settings))
     assert not parsed.errors
     known = {f"cuda-{host.base.distro}": "A" * 40}  # the catalog does not pin the keys of all repositories
@@ -167,7 +166,8 @@ def test_an_upgrade_whose_rollback_does_not_plan_is_refused_with_the_cause() -> 
     given = {"nvidia_driver_source": "distro", "nvidia_driver_branch": "595", "nvidia_driver_replace_foreign": True}
     settings = variables.parse_settings(given).settings
     plan = compose.plan(before, settings)
-    assert not plan.refusals and upgrade.upgrade_status(before, plan, settings).state == upgrade.DUE
+    status = upgrade.upgrade_status(before, plan, settings)
+    assert not plan.refusals and (status.state, status.loaded) == (upgrade.DUE, "580.10.05")
     full = having(before, base={"secure_boot": SECURE})
     plan = compose.plan(full, settings)
     status = upgrade.upgrade_status(full, plan, settings)

@@ -143,6 +143,7 @@ def test_a_check_writes_nothing_and_a_refusal_stops_before_the_record(tmp_path: 
             "leave" not in str(arguments)
         )
         assert not (tmp_path / ".gpu-ready").exists()
+        assert "not reached" not in done.stdout, "nothing is reported of what only was planned"
         assert done.returncode == (0 if "leave" in str(arguments) else 2), done.stdout
 
 

@@ -11,16 +11,9 @@ from tests.unit import goldens, hosts
 
 INTEGRATION = Path(__file__).resolve().parents[1] / "integration"
 NOT_HELD = {
-    "cudnn.repository": "each lab host with cuDNN has NVIDIA's repository already; other repositories are held",
-    "cudnn.remove_packages": "not compared yet: test_cudnn.py carries it out in the campaign",
-    "gpu_monitoring.repository": "as for cuDNN",
     "gpu_plan.repair_packages": "no step of a role: it is done between two plans (turn/begin.py)",
     "nvidia_container_runtime.crio": "no lab host has CRI-O",
-    "nvidia_container_runtime.migrate": "not compared yet: test_runtime.py carries it out in the campaign",
-    "nvidia_driver.detect": "not compared yet: test_elrepo.py carries it out in the campaign",
-    "nvidia_driver.imex": "not compared yet: test_ubuntu.py carries it out in the campaign",
     "nvidia_driver.next_kernel": "only a guest has a second kernel: test_vm_kernel.py, in the campaign",
-    "nvidia_driver.remove_packages": "not compared yet: test_runfile.py carries it out in the campaign",
 }
 """Steps that no run on lab hosts holds, and why."""
 

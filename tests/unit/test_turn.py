@@ -12,9 +12,8 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from plugins.module_utils.gpu_ready.upgrade import model as journal
 from plugins.plugin_utils.gpu_ready.execute.steps import package_transactions
-from plugins.plugin_utils.gpu_ready.turn import begin as begins
-from plugins.plugin_utils.gpu_ready.turn import drain, prepare, run, table
-from plugins.plugin_utils.gpu_ready.turn.model import Elsewhere, Turn, Unreachable
+from plugins.plugin_utils.gpu_ready.turn import prepare, run, table
+from plugins.plugin_utils.gpu_ready.turn.model import Elsewhere, Turn
 from plugins.plugin_utils.gpu_ready.turn.phases import ONLY, REPAIR, drains_of, pieces_of
 from tests.unit.turn_host import BACK, DRIVER, NEW, OLD, Disk, Killed, MemoryHost, take_turn, unreachable
 from tests.unit.turn_paths import wrong_write
@@ -92,13 +91,6 @@ def modules(host: MemoryHost) -> list[str]:
         what = given.get("phase") or given.get("state") or given.get("action") or ""
         found.append(f"{Path(module).name if '/' in module else module.rpartition('.')[2]} {what}".strip())
     return found
-
-
-@pytest.fixture
-def hook(tmp_path: Path) -> str:
-    path = tmp_path / "balancer.yml"
-    path.write_text("[]\n")
-    return str(path)
 
 
 def test_a_turn_drains_replaces_verifies_undrains_and_verifies_again(hook: str) -> None:
@@ -297,122 +289,6 @@ def test_every_turn_in_memory_writes_what_the_table_says(hook: str) -> None:
     assert wrong_write(["draining", "switching", "going_back"], backwards=True)
 
 
-# ---- drain and undrain alone -----------------------------------------------------------------------------------------
-
-
-def test_an_undrain_verifies_first_and_only_where_something_is_drained(hook: str) -> None:
-    disk = Disk()
-    idle = MemoryHost(disk, ("docker", hook))
-    assert take_turn(idle, table.UNDRAIN_ONLY).phase == "undrained"
-    assert modules(idle) == ["gpu_lease taken", "gpu_drain_journal", "gpu_lease released"]
-    assert take_turn(MemoryHost(disk, ("docker", hook)), table.DRAIN_ONLY).phase == "drained"
-    broken = MemoryHost(disk, ("docker", hook), fails={"gpu_verify": RED})
-    turn = take_turn(broken, table.UNDRAIN_ONLY)
-    assert (turn.phase, disk.drained) == ("refused", {"docker": "gpu-ready"}) and "Not verified" in turn.reason
-    assert "gpu_drain_docker undrained" not in modules(broken)
-    forced = MemoryHost(disk, ("docker", hook), fails={"gpu_verify": RED}, gpu_undrain_unverified=True)
-    assert take_turn(forced, table.UNDRAIN_ONLY).phase == "undrained" and not disk.drained
-    take_turn(MemoryHost(disk, ("docker",)), table.DRAIN_ONLY)
-    good = MemoryHost(disk, ("docker",))
-    assert take_turn(good, table.UNDRAIN_ONLY).phase == "undrained"
-    assert modules(good).index("gpu_verify") < modules(good).index("gpu_drain_docker undrained")
-
-
-def test_a_host_that_is_rolled_back_is_verified_with_the_driver_that_it_has() -> None:
-    disk = Disk()
-    assert take_turn(MemoryHost(disk, ("docker",), fails={"gpu_verify": [RED]})).phase == "rolled back"
-    assert disk.loaded == OLD and disk.drained
-    assert take_turn(MemoryHost(disk, ("docker",)), table.UNDRAIN_ONLY).phase == "undrained"
-    assert disk.serving == [OLD] and not disk.drained
-
-
-def test_an_unknown_hook_drains_nothing() -> None:
-    host = MemoryHost(Disk(), ("docker", "/nowhere/else.yml"))
-    turn = take_turn(host)
-    assert turn.phase == "untouched" and "/nowhere/else.yml is neither one of none, docker" in turn.reason
-    assert not host.disk.drained
-
-
-def test_a_journal_that_names_another_node_is_refused() -> None:
-    disk = Disk()
-    assert take_turn(MemoryHost(disk, ("slurm",)), table.DRAIN_ONLY).phase == "drained"
-    other = MemoryHost(disk, ("slurm",))
-    node = other.node("slurm") | {"node": "n2"}
-    other.node = lambda hook: node  # type: ignore[method-assign]
-    for kind in (table.DRAIN_ONLY, table.UNDRAIN_ONLY):
-        turn = take_turn(other, kind)
-        assert turn.phase == "refused" and "was drained with node n1, reason" in turn.reason
-    assert "gpu_drain_slurm undrained" not in modules(other)
-
-
-@pytest.mark.parametrize(("seconds", "rounds"), [(1, drain.MOST_ROUNDS), (100, 25)])
-def test_a_wait_that_never_ends_ends(seconds: int, rounds: int) -> None:
-    clock, asked = [0.0], []
-    shown: list[str] = []
-
-    def call(deadline: float) -> dict[str, Any]:
-        clock[0] += seconds
-        asked.append(deadline)
-        return {"done": False, "deadline": 5.0, "remaining_s": 10**9, "waiting": "time"}
-
-    with pytest.raises(Exception, match="lasts longer than gpu_upgrade_drain_timeout allows"):
-        drain.until_done(call, 1800, lambda: clock[0], shown.append)
-    assert len(asked) == rounds and asked[:2] == [0.0, 5.0]
-    assert shown == ["waiting at most 1000000000 s more for time"] * rounds
-
-
-def test_an_unreachable_host_raises_nothing_and_keeps_its_journal() -> None:
-    host = MemoryHost(Disk(), fails={"gpu_lease taken": unreachable()})
-    assert take_turn(host).phase == "left out" and host.disk.upgrade is None
-    silent = MemoryHost(Disk(), fails={"gpu_lease released": unreachable()})
-    assert take_turn(silent).phase == "upgraded"
-    assert any(kind == "warning" and "was not released" in text for kind, _, text in silent.events)
-    assert isinstance(unreachable(), Unreachable)
-
-
-# ---- what a host says ------------------------------------------------------------------------------------------------
-
-FALSE_ANSWERS: list[Any] = [{}, {"node": "peer", "controller": "peer", "host": "peer"}, {"kubeconfig": "/etc/evil"}]
-FALSE_ANSWERS += [{"hooks": [drain.mark_of("/etc/passwd.yml")]}, {"hooks": ["/etc/passwd.yml"]}, {"reason": "RMA"}]
-
-
-class LyingHost(MemoryHost):
-    """A host whose journal of drains lists what it likes, and whose other answers have more than they should."""
-
-    def __init__(self, added: Any, *arguments: Any, **options: Any) -> None:
-        super().__init__(Disk(), *arguments, **options)
-        self.added = added
-
-    def answer_gpu_drain_journal(self, given: Any) -> dict[str, Any]:
-        honest = super().answer_gpu_drain_journal(given)["journal"]
-        hooks = ("slurm", "kubernetes", "tasks")
-        return {"journal": {name: {**honest.get(name, {}), **self.added} for name in hooks}}
-
-    def answer_gpu_drain_docker(self, given: Any) -> dict[str, Any]:
-        return {**self.added, "done": True, "tasks": "evil.yml", "path": "/etc/evil.yml"}
-
-
-@pytest.mark.parametrize("kind", [table.UPGRADE, table.DRAIN_ONLY, table.UNDRAIN_ONLY])
-def test_no_answer_of_a_host_selects_what_happens_elsewhere(kind: str, hook: str) -> None:
-    """A module, a host, a kubeconfig, a task file: all from the variables of the run. The host only says whether."""
-    hooks = (*HOOKS, hook)
-
-    def elsewhere(host: MemoryHost) -> set[tuple[str, str]]:
-        take_turn(host, kind)
-        names = ("gpu_drain_slurm", "gpu_drain_kubernetes", hook)
-        calls = [(module, dict(given)) for module, given, _ in host.calls if module in names]
-        for _, given in calls:
-            given.pop("recorded", None)  # whether gpu-ready drained this host: it concerns this host's own node only
-        return {(module, str(sorted(given.items()))) for module, given in calls}
-
-    drained = Disk()
-    take_turn(MemoryHost(drained, hooks), table.DRAIN_ONLY)
-    honest = elsewhere(MemoryHost(drained if kind == table.UNDRAIN_ONLY else Disk(), hooks))
-    assert len(honest) == {table.UPGRADE: 8, table.DRAIN_ONLY: 5, table.UNDRAIN_ONLY: 3}[kind]
-    for added in FALSE_ANSWERS:
-        assert elsewhere(LyingHost(added, hooks)) <= honest, added
-
-
 # ---- before the turn -------------------------------------------------------------------------------------------------
 
 
@@ -527,59 +403,6 @@ REFUSED = {"plan": {"refusals": [{"code": "x"}]}, "todo": {}, "refusal": "docker
 def planned(todo: Any = None, lease: str = "") -> dict[str, Any]:
     """Return a plan with these steps."""
     return {"plan": {"refusals": []}, "todo": TODO if todo is None else todo, "lease": lease, "lines": []}
-
-
-@pytest.mark.parametrize(
-    ("plan", "answers", "asked", "leased", "message"),
-    [
-        (planned(), {}, 0, True, ""),
-        (planned({}), {}, 0, False, ""),
-        (REFUSED, {}, 0, False, "docker is not offered"),
-        ({"unreachable": True, "msg": "Task failed: no route"}, {}, 0, False, "no route"),
-        # Another run had the host since the plan, or the last step of a killed one did.
-        (planned(lease="a"), {"before": "a"}, 0, True, ""),
-        (planned(lease="a"), {"before": "b"}, 1, True, ""),
-        (planned(lease="a"), {"before": ""}, 1, True, ""),
-        (planned(lease="a"), {"before": "a", "waits": 1}, 1, True, ""),
-        (planned(), {"held_by": "bob works on it", "check": True}, 0, True, ""),
-        (planned(lease="a"), {"before": "b", "then": REFUSED}, 1, True, "docker is not offered"),
-        # What an interrupted package operation left is repaired once.
-        (planned({REPAIR: {}}), {"repaired": ["x"]}, 1, True, ""),
-        (planned({REPAIR: {}}), {"repaired": []}, 0, True, ""),
-        (planned({REPAIR: {}}), {"repaired": ["x"], "then": REFUSED}, 1, True, "docker is not offered"),
-        (planned({REPAIR: {}}), {"repaired": ["x"], "check": True}, 0, True, ""),
-    ],
-)
-def test_what_comes_between_a_plan_and_its_first_step(
-    plan: dict[str, Any], answers: dict[str, Any], asked: int, leased: bool, message: str
-) -> None:
-    class Host(MemoryHost):
-        check = answers.get("check", False)
-
-        def answer_gpu_lease(self, given: Any) -> dict[str, Any]:
-            given_back: dict[str, Any] = {name: answers[name] for name in ("before", "held_by") if name in answers}
-            return {**super().answer_gpu_lease(given), **given_back}
-
-        def answer_gpu_packages(self, given: Any) -> dict[str, Any]:
-            return {"repaired": answers["repaired"]}
-
-    running = {"msg": "its last step still runs", "another_run": True, "last_step_running": True}
-    host = Host(Disk(), fails={"gpu_lease taken": [running] * answers.get("waits", 0)})
-    kept: list[dict[str, Any]] = []
-
-    def ask() -> dict[str, Any]:
-        found: dict[str, Any] = answers.get("then", planned())
-        return found
-
-    if message:
-        with pytest.raises(Exception, match=message):
-            begins.begin(host, plan, ask, kept.append)
-    else:
-        begins.begin(host, plan, ask, kept.append)
-    assert (len(kept), host.disk.leased) == (asked, leased)
-    held = answers.get("held_by")
-    assert [text for kind, phase, text in host.events if (kind, phase) == ("note", "plan")] == ([held] if held else [])
-    assert ("gpu_packages" in modules(host)) == ("repaired" in answers and not host.check)
 
 
 # ---- the arguments of calls ------------------------------------------------------------------------------------------

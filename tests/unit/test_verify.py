@@ -541,6 +541,16 @@ def test_a_computation_is_made_only_where_it_is_asked_for_and_the_gpus_answer(
 
 
 @pytest.mark.parametrize(
+    ("mode", "failing", "start"), [("toolkit", False, 7.5), ("toolkit", True, None), ("cdi", False, None)]
+)
+def test_the_record_names_the_dockerd_whose_gpus_option_worked(mode: str, failing: bool, start: float | None) -> None:
+    evidence = fact("docker/started", 7.5)(sound())._replace(expect=expect(mode))
+    evidence = in_container(GPUS[:1])(evidence) if failing else evidence
+    kept = verify.build_record(evidence, "digest", judge.judge_evidence(evidence), 7.5, 1_800_000_000)
+    assert kept.gpus_option_with == start
+
+
+@pytest.mark.parametrize(
     ("printed", "words"), [("", r"\(no output\)"), ("volume is missing\n", r"\(volume is missing\)")]
 )
 def test_a_helper_that_fails_is_named_with_what_it_printed(printed: str, words: str) -> None:

@@ -8,7 +8,7 @@ Versions = Dict[str, Optional[str]]
 
 
 class PackagesAnswer(NamedTuple):
-    """``versions``: None in check mode."""
+    """``versions``: None in check mode. ``waits_for``: who works on the packages; then nothing was done."""
 
     changed: bool = False
     installed: Versions = {}
@@ -20,6 +20,7 @@ class PackagesAnswer(NamedTuple):
     versions: Optional[Versions] = None
     diff: Dict[str, str] = {}
     warnings: List[str] = []
+    waits_for: str = ""
 
 
 class PackageIndexAnswer(NamedTuple):
@@ -28,9 +29,12 @@ class PackageIndexAnswer(NamedTuple):
 
 
 class RepositoryAnswer(NamedTuple):
+    """``waits_for``: as of PackagesAnswer."""
+
     changed: bool = False
     paths: List[str] = []
     diff: List[Dict[str, str]] = []
+    waits_for: str = ""
 
 
 class RevertAnswer(NamedTuple):

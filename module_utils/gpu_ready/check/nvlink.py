@@ -1,6 +1,6 @@
 """NVLink and the NVLink fabric of a GPU by NVML, left out where GPU or driver do not support them.
 
-Structures, fields and values are those of nvml.h (github.com/NVIDIA/go-nvml 2f9e261, gen/nvml/nvml.h, NVML API 13). No
+Structures, fields and values are as in nvml.h (github.com/NVIDIA/go-nvml 2f9e261, gen/nvml/nvml.h, NVML API 13). No
 answer of these functions counts as a lost GPU.
 """
 

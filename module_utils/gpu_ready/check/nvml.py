@@ -1,6 +1,6 @@
 """Reads the GPUs through NVML by ctypes: libnvidia-ml.so.1 of the driver, whatever its release.
 
-Sizes and offsets are those of nvml.h (github.com/NVIDIA/go-nvml, gen/nvml/nvml.h). A function that is missing in a
+Sizes and offsets are as in nvml.h (github.com/NVIDIA/go-nvml, gen/nvml/nvml.h). A function that is missing in a
 release, or that a GPU does not support, leaves its value out. Runs in a process of its own
 (worker.py), because a driver may hang.
 """

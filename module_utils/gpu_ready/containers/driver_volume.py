@@ -1,6 +1,6 @@
 """The driver volume: the installed driver's libraries and programs under one stable path, for engines without CDI.
 
-``/usr/local/nvidia-driver/current`` points to the version in use. The layout (``lib64`` and ``bin``) is that of the
+``/usr/local/nvidia-driver/current`` points to the version in use. The layout (``lib64`` and ``bin``) is as in the
 volumes of nvidia-docker 1.0, which NVIDIA's images still search: their ``PATH`` and ``LD_LIBRARY_PATH`` contain
 ``/usr/local/nvidia``. The files are hard links to the driver's files if the file system allows, so they need no space.
 """

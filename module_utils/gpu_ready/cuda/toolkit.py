@@ -116,7 +116,7 @@ def record_path(version: str, directory: str = RECORDS) -> str:
 
 
 def parse_record(text: str) -> ToolkitRecord:
-    """A damaged record is that of an installation which was not completed."""
+    """An installation that was not completed leaves a damaged record."""
     try:
         value = parse_json(text)
         return ToolkitRecord(str(value["release"]), value["complete"] is True)

@@ -52,7 +52,7 @@ def loaded_version(host: Host) -> str:
 def is_current(host: Host) -> bool:
     """Return True if the loaded module is the installed one, by version, flavour and the checksum of its source.
 
-    The kernel shows ``srcversion`` of the loaded module, modinfo that of the file (MODULE_SRCVERSION_ALL). If either is
+    The kernel shows ``srcversion`` of the loaded module, modinfo shows the file's (MODULE_SRCVERSION_ALL). If either is
     missing, the modules count as different.
     """
     text = host.run(["modinfo", "nvidia"]).out

@@ -12,6 +12,7 @@ from ..base.host import Host
 UNIT = "nvidia-persistenced.service"
 DROP_INS = "/etc/systemd/system/%s.d" % UNIT
 DROP_IN = DROP_INS + "/gpu-ready.conf"
+MASKED_BY_DPKG = "/var/lib/systemd/deb-systemd-helper-masked/" + UNIT
 PID = "/run/nvidia-persistenced/nvidia-persistenced.pid"
 OFF = "--no-persistence-mode"
 NODE = re.compile(r"/dev/nvidia\d+(?: \(deleted\))?$")
@@ -45,7 +46,11 @@ def held_gpus(host: Host, pid: str) -> Optional[int]:
 
 
 def has_own_command(host: Host) -> bool:
-    """Return True if the administrator replaced the unit, masked it, or gave it another command."""
+    """Return True if the administrator replaced the unit, masked it, or gave it another command.
+
+    The removal of a package of Debian's masks its unit too, and notes that (deb-systemd-helper of init-system-helpers).
+    """
     paths = ["%s/%s" % (DROP_INS, name) for name in host.listdir(DROP_INS) if name.endswith(".conf")]
     texts = [host.read(path) or "" for path in paths if path != DROP_IN]
-    return host.exists("/etc/systemd/system/" + UNIT) or any("ExecStart" in text for text in texts)
+    replaced = host.exists("/etc/systemd/system/" + UNIT) and not host.exists(MASKED_BY_DPKG)
+    return replaced or any("ExecStart" in text for text in texts)

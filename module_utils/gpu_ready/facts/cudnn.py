@@ -37,7 +37,7 @@ def _collect_toolkit(host: Host, version: str, path: str, packaged: List[cudnn.C
     text = host.read(cudnn.record_path(version))
     record = None if text is None else cudnn.parse_record(text)
     if record is None:
-        # A damaged record is that of an installation which was not completed.
+        # An installation that was not completed leaves a damaged record.
         return CudnnFacts(version=header, package=package, recorded=None if text is None else header)
     missing = [name for name in sorted(record.files) if host.readlink(name) is None and not host.exists(name)]
     return CudnnFacts(header, package, record.version, record.origin, record.complete and not missing, missing[:3])

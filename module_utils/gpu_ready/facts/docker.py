@@ -209,7 +209,7 @@ def read_legacy(host: Host, socket: Optional[str]) -> LegacyFacts:
 
 
 def hook_known(host: Host, hook: Optional[str], engine: DockerFacts) -> Optional[bool]:
-    """Return whether the hook existed when dockerd started, which looks for it only then; None where it is unknown.
+    """Return whether the hook's file is older than dockerd, which looks for one when it starts; None where unknown.
 
     The times of dockerd's pid file and of the hook's inode are from the same clock. dpkg sets mtime to the time of the
     build, never ctime.

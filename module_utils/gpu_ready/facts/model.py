@@ -434,9 +434,9 @@ class LegacyFacts(NamedTuple):
 class RuntimeFacts(NamedTuple):
     """What gives docker's containers the GPUs. ``toolkit``: NVIDIA's container toolkit is installed.
 
-    ``hook_known``: dockerd started after the hook was installed; None where that cannot be determined. ``refresh``: the
-    toolkit's service keeps a specification up to date. ``driver_files``: version of the driver's libraries.
-    ``refresh_old``, ``boot_nodes`` and ``helper`` are the texts of our files.
+    ``hook_known``: dockerd started after the hook's file was written; None where that cannot be determined.
+    ``refresh``: the toolkit's service keeps a specification up to date. ``driver_files``: version of the driver's
+    libraries. ``refresh_old``, ``boot_nodes`` and ``helper`` are the texts of our files.
     """
 
     toolkit: bool = False
@@ -616,6 +616,8 @@ class VerifiedFacts(NamedTuple):
     with the package sources of the digest in ``sources``.
     ``logged``: time of the newest message in the kernel's log when this boot was last verified with success, in seconds
     since boot. ``persistent``: GPUs that the persistence daemon had open. ``hardware``: what later checks compare with.
+    ``gpus_option_with``: the start of the dockerd that has given a container its GPUs by ``--gpus`` (``started`` of
+    DockerFacts).
     """
 
     ok: bool
@@ -637,6 +639,7 @@ class VerifiedFacts(NamedTuple):
     logged: float = 0.0
     persistent: Optional[int] = None
     hardware: List[GpuIdentity] = []
+    gpus_option_with: Optional[float] = None
 
 
 class RawFacts(NamedTuple):
@@ -655,7 +658,7 @@ class RawFacts(NamedTuple):
 class Facts(NamedTuple):
     """Everything that is known of a host. ``cudnn``: by the version of the toolkit. ``drained``: by gpu-ready.
 
-    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for that of its catalog. ``offered``:
+    ``today``: the day of the plan, by the control node ("2026-11-27"); "" for the day of its catalog. ``offered``:
     None where the sources were not asked, which is a call of its own.
     """
 

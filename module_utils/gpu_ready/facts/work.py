@@ -250,7 +250,7 @@ def monitored_containers(host: Host, monitors: List[int]) -> List[ContainerFacts
         if {"-c", "-b"} <= set(options) and (user == 0 or host.owner(options["-b"]) == user):
             name = options.get("-n") or options["-c"][:12]
             container = bundled_container(host, "podman", options["-b"], name)._replace(id=options["-c"])
-            if user != 0:  # neither may be that of somebody else's container
+            if user != 0:  # neither may belong to somebody else's container
                 identity = "%d:%s" % (user, clean(options["-c"]))
                 container = container._replace(id=identity, name=name_of_container(name, user), pod=False)
             found.append(container)

@@ -279,7 +279,7 @@ def container_labels(row: Row, names: Names) -> Labels:
 def old_labels(row: Row, names: Names) -> Labels:
     """Return labels of cAdvisor's metrics (google/cadvisor, metrics/prometheus.go of Kubernetes 1.20).
 
-    There ``id`` was the path of the cgroup, and the values were those of the whole GPU; here they are the container's.
+    There ``id`` was the path of the cgroup, and the values were of the whole GPU; here they are the container's.
     """
     return {
         "make": "nvidia",

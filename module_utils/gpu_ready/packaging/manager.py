@@ -13,9 +13,12 @@ from ..base.host import TIMED_OUT, Host, Result
 from ..base.locks import describe_process
 from ..base.log_texts import key_line, make_log
 from . import proxies
+from .locks import describe_holder
 from .version_match import version_matches
 
 LOCK_WAIT = 600.0
+REPORTS = (5.0, 30.0)
+"""Seconds after which a process that holds a lock is reported for the first time, and again."""
 RUN_LIMIT = 5400.0
 """Seconds for one call that changes packages: on a slow machine DKMS compiles for each installed kernel."""
 DISK_RESERVE = 64 * 1024 * 1024
@@ -394,19 +397,39 @@ class Manager:
 
     def wait_for_locks(self, sleep: Callable[[float], None] = time.sleep) -> None:
         """Wait until no other package manager runs; PackageError names a process that does not end."""
-        end = time.monotonic() + self.wait
+        held = self.held_after(self.wait, sleep)
+        if held:
+            raise self.locked(*held[0])
+
+    def held_after(self, seconds: float, sleep: Callable[[float], None]) -> List[Tuple[str, int]]:
+        """Return no locks as soon as no other package manager runs, those that are held after these seconds."""
+        end = time.monotonic() + seconds
         while True:
             held = self.locks_held()
-            if not held:
-                return
-            path, pid = held[0]
-            if time.monotonic() >= end:
-                holder = describe_process(self.host, pid) if pid else "a process outside of this container"
-                raise PackageError(
-                    "%s is held by %s for more than %d s. Wait until it ends, or stop it, then run again"
-                    % (path, holder, self.wait)
-                )
+            if not held or time.monotonic() >= end:
+                return held
             sleep(1.0)
+
+    def locked(self, path: str, pid: int) -> PackageError:
+        """Return the error about a lock that another process did not release in time."""
+        holder = describe_process(self.host, pid) if pid else "a process outside of this container"
+        return PackageError(
+            "%s is held by %s for more than %d s. Wait until it ends, or stop it, then run again"
+            % (path, holder, self.wait)
+        )
+
+    def report_wait(self, waited: Optional[int], sleep: Callable[[float], None] = time.sleep) -> str:
+        """Wait a few seconds for other package managers; return the process that is still awaited, "" for none.
+
+        The caller shows it and asks again, with the seconds that it has ``waited`` so far: a module has no other way
+        to say anything while it runs. With None nothing is awaited here. Raises PackageError after ``self.wait``.
+        """
+        if waited is None:
+            return ""
+        held = self.held_after(REPORTS[bool(waited)], sleep)
+        if held and waited >= self.wait:
+            raise self.locked(*held[0])
+        return describe_holder(self.host, held)
 
     def find_build(self, answer: Result) -> Optional[FailedBuild]:
         """Return the DKMS build that failed in a call, None where none did."""

@@ -47,7 +47,7 @@ def engine_args(
     if engine == engines.DOCKER:
         return docker_args(host, expect, devices, gpus)
     mode = expect.mode or ""
-    if engine == engines.CONTAINERD and mode != "toolkit":  # those of k3s and RKE2 with CDI are newer
+    if engine == engines.CONTAINERD and mode != "toolkit":  # k3s and RKE2 with CDI have newer ones
         version = facts_engines.read_version(host, engine, {})
         if version and tuple(version) < engines.FIRST_CTR_CDI:
             return engines.ctr_arguments(host.read(cdi.NATIVE) or "", selectors(devices))

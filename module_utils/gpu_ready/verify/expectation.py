@@ -48,5 +48,10 @@ class VerifyExpectation(NamedTuple):
         return choice.mode if choice else None
 
     @property
+    def uses_gpus_option(self) -> bool:
+        """Whether docker's container gets its GPUs by ``--gpus``."""
+        return self.runtime is not None and "--gpus" in self.runtime.args
+
+    @property
     def engine_names(self) -> List[str]:
         return self.engines.names if self.engines else [names.DOCKER]

@@ -39,7 +39,7 @@ COLUMNS: tuple[tuple[str, str, int], ...] = (
     ("holders", "in use", 6),
     ("state", "state", 8),
 )
-"""Key, heading, and the least width that a column keeps when the table is too wide: that of a version, with ``!``."""
+"""Key, heading, and the least width that a column keeps when the table is too wide: a version with ``!`` fits."""
 SAME = ("driver", "loaded", "userspace")
 """Columns that are equal on hosts where the driver is in order."""
 FORMULA = re.compile("[=+@＝＋－＠-]")
@@ -169,7 +169,7 @@ def as_csv(report: Report) -> str:
 def harmless_cell(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula; numbers stay numbers.
 
-    The characters and the apostrophe are those of OWASP (owasp.org/www-community/attacks/CSV_Injection).
+    OWASP names the characters and the apostrophe (owasp.org/www-community/attacks/CSV_Injection).
     """
     text = one_line(text)
     return "'" + text if FORMULA.match(text) and not NUMBER.match(text) else text

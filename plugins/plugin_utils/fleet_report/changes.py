@@ -8,7 +8,7 @@ from .model import NO_ANSWER, Change, Host, Report
 VERSIONS = (("driver_installed", "driver"), ("driver_loaded", "loaded module"), ("cuda", "CUDA"), ("gpus", "GPUs"))
 """Cells whose values are compared, and what they are for people."""
 MOST = 100
-"""Changes that are kept: those of the most hosts."""
+"""Changes that are kept, of the most hosts."""
 
 
 def comparable(before: Report, now: Report) -> bool:

@@ -14,10 +14,13 @@ FOR_PROGRAMS = ("json", "csv")
 """Formats of an audit that are shown alone."""
 
 
-def shown_text(report: Report, form: str, width: int, differences: bool, paths: Sequence[str], following: str) -> str:
+def shown_text(
+    report: Report, form: str, width: int, differences: bool, paths: Sequence[str], following: str, time: str = ""
+) -> str:
     """Return what the screen shows at the end of a run.
 
-    ``form``: of an audit. ``paths``: the files that were written; of a rollout the table was shown before.
+    ``form``: of an audit. ``paths``: the files that were written; of a rollout the table was shown before. ``time``:
+    how long a plan takes, "" for none.
     """
     parts: list[str] = []
     if report.kind == "audit":
@@ -31,7 +34,7 @@ def shown_text(report: Report, form: str, width: int, differences: bool, paths: 
         parts = [run.table(report, width, complete[0] if complete else "")]
     elif report.kind in ("upgrade", "rollback") and report.catalog_text:
         parts = [report.catalog_text]
-    return "\n\n".join([*parts, *pages_text(paths), *([following] if following else [])])
+    return "\n\n".join([*parts, *filter(None, [time, *pages_text(paths), following])])
 
 
 def pages_text(paths: Sequence[str]) -> list[str]:
@@ -60,7 +63,7 @@ def site_playbook(playbook: str) -> str:
 def sibling_command(playbook: str, name: str, inventories: Sequence[str], hosts: Sequence[str], variables: bool) -> str:
     """Return the command of another playbook of this project: ``name`` has no suffix.
 
-    ``playbook``: the one that was called, as it was named; "" for one of a site, which imports those of the collection.
+    ``playbook``: the one that was called, as it was named; "" for a site's own, which imports the collection's.
     ``hosts``: limit it to these, if they are few. ``variables``: the command line had -e options.
     """
     directory, file = posixpath.split(playbook)

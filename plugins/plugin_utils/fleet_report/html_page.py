@@ -25,7 +25,7 @@ SOURCES = {"style": "page.css", "script": "page.js"}
 def render(template: str, more_style: str = "", **values: Any) -> str:
     """Return the page of a template. It gets SOURCES too, and their checksums as ``style_hash``, ``script_hash``.
 
-    ``more_style``: rules after those of the file, with no text of a host.
+    ``more_style``: rules after the file, with no text of a host.
     """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),

@@ -58,7 +58,7 @@ SLOWEST = 10
 
 
 class Row(NamedTuple):
-    """A host on the page. ``n``: its number. ``card``: that of its details, -1 for none."""
+    """A host on the page. ``n``: its number. ``card``: the number of its details, -1 for none."""
 
     n: int
     host: Host
@@ -258,7 +258,7 @@ def left_behind(report: Report, rows: Sequence[Row]) -> list[Problem]:
 
 
 def drifts(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the checks of an audit that failed, those of the most hosts first."""
+    """Return the checks of an audit that failed, on most hosts first."""
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
         for check in row.host.checks:

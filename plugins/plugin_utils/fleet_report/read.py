@@ -36,23 +36,12 @@ NOT_REACHED_WHY = "the run did not reach this host"
 ANOTHER_FORM = "the host: its answer has another form (%s). Run again"
 ROW = (*(key for key, _, _ in run.COLUMNS), "driver_flavour")
 """Facts of a host that its plan answers, and a report keeps."""
-Parts = Mapping[str, Any]
+Parts = Mapping[str, Mapping[str, Any]]
+"""What is known of each host, by part; plugin_utils/registered.py has the parts of each kind."""
 
 
-def entries(parts: Parts) -> dict[str, dict[str, Any]]:
-    """Return one entry per host, from mappings by part: ``{"row": {host: ...}, "steps": {host: ...}}``.
-
-    Every report is made of these: they are as large as one host may make them.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for part, values in parts.items():
-        for host, value in (values or {}).items():
-            found.setdefault(host, {})[part] = value
-    return {host: Budget().cut_value(found[host]) for host in sorted(found, key=natural_order)}
-
-
-def read(kind: str, parts: Parts, time: str, check_mode: bool) -> Report:
-    """Return the report of a run of any kind. The parts of each: library/gpu_report.py."""
+def read(kind: str, hosts: Parts, time: str, check_mode: bool) -> Report:
+    """Return the report of a run of any kind. A host takes no more of it than a budget allows."""
     readers: dict[str, Callable[[str, Mapping[str, Any]], Host]] = {
         "site": lambda name, given: run_host(name, given, check_mode),
         "audit": audit_host,
@@ -60,13 +49,13 @@ def read(kind: str, parts: Parts, time: str, check_mode: bool) -> Report:
         "uninstall": lambda name, given: uninstall_host(name, given, check_mode),
     }
     reader = readers.get(kind) or (lambda name, given: upgrade_host(kind, name, given))
-    hosts = []
-    for name, given in entries(parts).items():
+    found = []
+    for name in sorted(hosts, key=natural_order):
         try:
-            hosts.append(reader(line(name), given))
+            found.append(reader(line(name), Budget().cut_value(hosts[name])))
         except (TypeError, KeyError, AttributeError, records.RecordError) as error:
-            hosts.append(failed_host(line(name), "failed", ANOTHER_FORM % one_line(error)[:200]))
-    return Report(kind, time, check_mode, hosts)
+            found.append(failed_host(line(name), "failed", ANOTHER_FORM % one_line(error)[:200]))
+    return Report(kind, time, check_mode, found)
 
 
 def failed_host(name: str, state: str, why: object) -> Host:
@@ -198,7 +187,7 @@ def verify_check(check: Mapping[str, Any]) -> Check:
 def audit_host(name: str, given: Mapping[str, Any]) -> Host:
     """Return one audited host. Raises RecordError."""
     if given.get("unreachable"):
-        reason = one_line(given["unreachable"]).removeprefix(TASK_FAILED)
+        reason = one_line(given.get("message")).removeprefix(TASK_FAILED)
         return failed_host(name, UNREACHABLE, reason or "no answer")
     if given.get("failure"):
         return failed_host(name, "failed", given["failure"])

@@ -124,7 +124,7 @@ def write_file(path: Path, text: str, variable: str) -> None:
 
 
 def base(kind: str, name: str) -> str:
-    """Return a name without suffix; those of site.yml have no kind in front."""
+    """Return a name without suffix; reports of site.yml have no kind in front."""
     return name if kind == "site" else f"{kind}-{name}"
 
 
@@ -147,6 +147,12 @@ def write_run(directory: Directory, kind: str, name: str, contents: Mapping[str,
             targets.insert(0, f"{name}{SUFFIXES[form]}")
         written.append([directory.write(target, content.encode("utf-8")) for target in targets][0])
     return written
+
+
+def is_report_of(kind: str, name: str) -> bool:
+    """Return whether a file is the JSON of one run of this kind."""
+    match = RUN.fullmatch(name)
+    return bool(match and (match[1] or "site") == kind and match[4] == "json")
 
 
 def prune(directory: Directory, kind: str, keep: int) -> list[str]:

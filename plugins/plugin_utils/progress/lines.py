@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..gpu_ready.report.layout import natural_order, without_host
-from .words import changes_host, doing_text, doings_text
+from .words import WAITING, changes_host, doing_text, doings_text
 
 GOOD = "done"
 BAD = "failed"
@@ -24,6 +24,8 @@ EVENT = "gpu-ready"
 """How the messages begin in which a worker shows what a host begins (plugins/action/gpu_turn.py, gpu_execute.py)."""
 EXECUTE = "execute"
 """The phase that the events of gpu_execute name: they are of no turn."""
+LONGEST = 40
+"""Characters of the process for which a host waits, as the host describes it."""
 LASTS = 10
 """Seconds after which the duration is shown of what hosts are doing."""
 SETTLED = 3
@@ -60,10 +62,16 @@ def lines_of(hosts: Sequence[str], text: str, most: int = NAMES) -> Line:
 
 
 class Work(NamedTuple):
-    """What a host is doing, in words, and since when."""
+    """What a host is doing, in words, and since when. ``detail``: shown while few hosts run."""
 
     doing: str
     began: float
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the host is doing, with the detail."""
+        return f"{self.doing}: {self.detail}" if self.detail else self.doing
 
 
 class Progress:
@@ -98,7 +106,7 @@ class Progress:
     # ---- events
 
     def batch_starts(self, play: str, hosts: list[str], everyone: list[str], pinned: bool = False) -> list[Line]:
-        """Begin a play, or the next batch of one: ``hosts`` are those of the batch, ``everyone`` all of the play.
+        """Begin a play, or the next batch of one: ``hosts`` are in the batch, ``everyone`` is in the play.
 
         ``pinned``: the hosts are at different tasks, and as many run at once as there are forks.
         """
@@ -145,10 +153,16 @@ class Progress:
                 self.changing[host] = doing
         return self.live()
 
-    def works(self, host: str, doing: str) -> None:
+    def host_waits(self, host: str, process: str) -> list[Line]:
+        """Let a host wait for the process of another package manager."""
+        if host not in self.ended and host in self.batch:
+            self.works(host, WAITING, process[:LONGEST])
+        return self.live()
+
+    def works(self, host: str, doing: str, detail: str = "") -> None:
         """Note what a host is doing; the time counts from when it began that."""
-        if host not in self.work or self.work[host].doing != doing:
-            self.work[host] = Work(doing, self.now())
+        before = self.work.get(host)
+        self.work[host] = Work(doing, before.began if before and before.doing == doing else self.now(), detail)
 
     def host_answers(self, host: str) -> list[Line]:
         """End the present task on a host, which begins the next one at once in a play with turns."""
@@ -157,7 +171,7 @@ class Progress:
         return self.live()
 
     def host_fails(self, host: str) -> list[Line]:
-        """Count a host as failed until it begins another task: that of a rescue, which may wait for the other hosts."""
+        """Count a host as failed until it begins another task, which in a rescue may wait for the other hosts."""
         if not self.pinned and host in self.batch and host not in self.ended:
             self.failing.add(host)
         return self.host_answers(host)
@@ -213,7 +227,7 @@ class Progress:
 
     def all_doings(self, work: dict[str, Work]) -> str:
         """Return how many hosts are doing what, and for how long if that is the same."""
-        doings = [one.doing for one in work.values()]
+        doings = [one.text if len(work) <= EACH else one.doing for one in work.values()]
         lasts = self.now() - min((one.began for one in work.values()), default=self.now())
         since = f" ({span(lasts)})" if len(set(doings)) == 1 and lasts >= LASTS else ""
         return doings_text(doings) + since
@@ -222,9 +236,9 @@ class Progress:
         """Return a line for each running host."""
         names = sorted(work, key=natural_order)
         width = max(map(len, names), default=0)
-        size = max((len(work[name].doing) for name in names), default=0)
+        size = max((len(work[name].text) for name in names), default=0)
         return [
-            f"  {name:<{width}}  {work[name].doing:<{size}}  {span(self.now() - work[name].began):>6}" for name in names
+            f"  {name:<{width}}  {work[name].text:<{size}}  {span(self.now() - work[name].began):>6}" for name in names
         ]
 
     def time_left(self) -> float | None:
@@ -253,7 +267,7 @@ class Alike:
 
 
 class Failures:
-    """Equal failures, each shown once: that of the first host at once, then the names of the others."""
+    """Equal failures, each shown once: with the first host at once, then the names of the others."""
 
     def __init__(self) -> None:
         self.others: dict[tuple[str, str], list[str]] = {}

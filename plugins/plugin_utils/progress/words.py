@@ -61,8 +61,11 @@ STEPS = {
 """By step, or by its role."""
 
 
+WAITING = "waiting for the package manager"
+
+
 def own_action(action: str) -> str:
-    """Return the name of an action plugin of gpu-ready, without that of the collection; "" for any other action."""
+    """Return the name of an action plugin of gpu-ready, without the collection; "" for any other action."""
     collection, _, name = action.rpartition(".")
     return name if f"{collection}." == OWN or not collection else ""
 

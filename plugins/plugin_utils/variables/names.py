@@ -23,7 +23,7 @@ FILE = Path(__file__).resolve().with_name("names.json")
 class Names(NamedTuple):
     """``known``: what gpu-ready reads. ``own``: what it sets itself. ``foreign``: message by name.
 
-    ``settings``: what the planner reads. ``overridable``: those of them that an upgrade sets for its own plan.
+    ``settings``: what the planner reads. ``overridable``: what an upgrade sets for its own plan.
     ``rules``: of the others, the role, the default and what a value must be.
     """
 

@@ -34,7 +34,7 @@ OLDEST = (1, 6)
 FIRST_CDI = (1, 7)
 FIRST_MERGE = (2, 0)
 PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
-"""The CRI plugin's name in each version of the file format; format 4 of containerd 2.2 kept that of 3."""
+"""The CRI plugin's name in each version of the file format; format 4 of containerd 2.2 has the same as 3."""
 _CRI = ("cri", "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime")
 REMOVED_ONLY = "no keys of gpu-ready any more"
 _HEAD = "# Written by gpu-ready; playbooks/uninstall.yml removes it.\n"

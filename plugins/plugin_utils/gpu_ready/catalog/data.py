@@ -60,6 +60,7 @@ GPU_GROUPS: list[dict[str, Any]]
 NVSWITCHES: dict[str, str]
 FIRST_OF_TURING: str
 BULLETINS: dict[str, dict[str, Any]]
+EVERY_RELEASE: list[str]
 GENERATION = 0
 """Counts the times that the rows above were written."""
 
@@ -88,6 +89,7 @@ def use(rows: dict[str, Any]) -> None:
         NVSWITCHES=gpus["nvswitches"],
         FIRST_OF_TURING=gpus["first_of_turing"],
         BULLETINS=rows["security"]["bulletins"],
+        EVERY_RELEASE=rows["security"]["every_release"],
         GENERATION=GENERATION + 1,
     )
 

@@ -322,6 +322,11 @@ def bulletins() -> list[Bulletin]:
     return sorted(found, key=lambda one: one.date)
 
 
+def sources_of_every_release() -> list[str]:
+    """Return the sources of a driver in which its fixed version can be had, whatever came after it."""
+    return catalog_data.EVERY_RELEASE
+
+
 def repositories() -> dict[str, dict[str, Any]]:
     data: dict[str, dict[str, Any]] = catalog_data.REPOSITORIES
     return data

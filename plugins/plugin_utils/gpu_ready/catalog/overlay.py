@@ -139,7 +139,7 @@ def read(path: str) -> Any:
 
 
 def merge(files: dict[str, Any], own: Any, path: str) -> None:
-    """Add the rows of an operator's file to those of the catalog. Raises OverlayError."""
+    """Add the rows of an operator's file to the catalog. Raises OverlayError."""
     if not isinstance(own, Mapping) or not own:
         remedy = "begin with one of %s, and rows below it" % ", ".join(SECTIONS)
         raise OverlayError("%s has no section" % path, remedy)

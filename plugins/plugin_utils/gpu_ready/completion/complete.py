@@ -26,7 +26,7 @@ def today() -> str:
 def complete(facts: Facts, treat_as: str | None = None, day: str = "") -> Facts:
     """Return facts as planners read them, of what a host answered.
 
-    ``treat_as``: the operator's choice for a system that the catalog does not have. ``day``: that of the plan, whatever
+    ``treat_as``: the operator's choice for a system that the catalog does not have. ``day``: of the plan, whatever
     the host says; "" for the day of the catalog.
     """
     system = complete_base(facts.base, facts.raw, treat_as)

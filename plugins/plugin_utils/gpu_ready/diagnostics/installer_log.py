@@ -103,7 +103,7 @@ KERNELS = message_table.prepared(
     [
         pattern % {"k": RELEASE}
         for pattern in (
-            # The second magic is that of the running kernel.
+            # The second magic belongs to the running kernel.
             r"version magic '[^']{0,200}' should be '%(k)s ",
             r"/proc/version string: \"?Linux version %(k)s",
             r"-for-%(k)s\.failed\.log",

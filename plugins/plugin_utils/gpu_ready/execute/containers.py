@@ -83,6 +83,7 @@ def docker_reads(engine: DockerFacts, runtime: RuntimeFacts) -> Iterator[FactCha
         running=engine.info.running if engine.info else 0,
     )
     yield set_to("docker.info", known)
+    yield set_to("docker.started", (engine.started or 0) + 1)
     yield set_to("docker.restart_pending", False)
     yield set_to("docker.outdated", False)
     yield set_to("runtime.hook_known", True if runtime.toolkit else None)

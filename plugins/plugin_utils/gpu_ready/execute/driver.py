@@ -24,7 +24,8 @@ INSTALLER = f"{DIRECTORY}/installer.run"
 UNINSTALLER = "/usr/bin/nvidia-uninstall"
 """Of NVIDIA's installer."""
 NO_DRIVER: dict[str, object] = {"driver.on_disk": None, "driver.origin": None, "runtime.driver_files": None}
-NO_DRIVER |= {"driver.userspace": [], "driver.dkms": [], "driver.module_files": []}
+NO_DRIVER |= {"driver.userspace": [], "driver.dkms": [], "driver.module_files": [], "driver.persistence.running": False}
+PACKAGED_OPTIONS = "/usr/lib/modprobe.d/"
 SERVICES = {
     "nvidia-fabricmanager": "NVSwitch fabric manager",
     "nvidia-imex": "NVIDIA IMEX",
@@ -94,6 +95,12 @@ def remove_packages(step: Parameters, part: Execution) -> None:
     change_packages(removal_transactions(step), part)
 
 
+def remove_packages_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
+    """Yield that the packages are removed, with their options of the module and their daemon."""
+    yield from removal_effects(step, before)
+    yield drop("driver.options", [path for path in before.facts.driver.options if path.startswith(PACKAGED_OPTIONS)])
+
+
 def runfile(step: Parameters, part: Execution) -> None:
     """Run NVIDIA's installer; a file of the control node is copied to hosts that have to run it, and then deleted."""
     copied = "" if "://" in step["source"] else INSTALLER
@@ -124,6 +131,11 @@ def runfile_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     yield from driver_changes(module, RUNFILE)
     yield set_to("driver.runfile", UNINSTALLER)
     yield set_to("driver.dkms", [DkmsFacts("nvidia", module.version, step["kernels"])])
+    if not before.facts.work.processes:  # the installer unloads a module that nobody uses
+        yield set_to("driver.loaded", None)
+        yield set_to("driver.parameters", {})
+        gpus = before.facts.base.gpus
+        yield set_to("base.gpus", [gpu._replace(driver=None) if gpu.driver == "nvidia" else gpu for gpu in gpus])
 
 
 def install_transactions(step: Parameters) -> Iterator[Answer]:
@@ -281,7 +293,9 @@ STEPS: dict[str, Declared] = {
     ),
     "nvidia_driver.parameters": Declared(parameters, parameters_effects),
     "nvidia_driver.detect": Declared(detect, standard_effects, transactions=detect_transactions),
-    "nvidia_driver.remove_packages": Declared(remove_packages, removal_effects, NO_DRIVER, removal_transactions),
+    "nvidia_driver.remove_packages": Declared(
+        remove_packages, remove_packages_effects, NO_DRIVER, removal_transactions
+    ),
     "nvidia_driver.runfile": Declared(runfile, runfile_effects),
     "nvidia_driver.install": Declared(install, install_effects, transactions=install_transactions),
     "nvidia_driver.next_kernel": Declared(next_kernel, standard_effects, {"driver.kernel_without_module": None}),

@@ -73,7 +73,8 @@ def verify(step: Parameters, part: Execution) -> None:
 
 def verify_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
     """Yield the record of a verification that has passed."""
-    base, driver = before.facts.base, before.facts.driver
+    base, driver, docker = before.facts.base, before.facts.driver, before.facts.docker
+    runtime = step["expect"].get("runtime") or {}
     record = VerifiedFacts(
         ok=True,
         result="verified",
@@ -83,7 +84,8 @@ def verify_effects(step: Parameters, before: Before) -> Iterator[FactChange]:
         addresses=[gpu.address for gpu in base.gpus],
         digest=step["digest"],
         time="now",
-        runtime=(step["expect"].get("runtime") or step["expect"].get("engines") or {}).get("mode"),
+        runtime=(runtime or step["expect"].get("engines") or {}).get("mode"),
+        gpus_option_with=docker.started if "--gpus" in runtime.get("args", []) else None,
     )
     yield set_to("verified", record)
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.facts.model import Facts
 from ..catalog import model as catalog
-from ..catalog.driver_sources import RUNFILE
 from ..catalog.settings import Settings
 from .containers.daemon_json_keys import TOOLKIT as TOOLKIT_MODE
 from .containers.runtime_cleanup import TOOLKIT_PACKAGES
@@ -15,8 +14,6 @@ from .model import Choices, Notice, Step, VariableChange
 
 DRIVER, TOOLKIT = "driver", "container_toolkit"
 NAMES = {DRIVER: "driver", TOOLKIT: "NVIDIA container toolkit"}
-EVERY_VERSION = ("cuda_repo", RUNFILE)
-"""Sources of a driver that keep each release."""
 INSTALL, CLEANUP = "nvidia_container_runtime.install", "nvidia_container_runtime.cleanup"
 
 
@@ -62,7 +59,7 @@ class Vulnerable(NamedTuple):
             )  # fmt: skip
         if self.fixed and not self.offered:
             return "run playbooks/upgrade_drivers.yml when the archive has %s, or set nvidia_driver_source to %s" % (
-                self.fixed, " or ".join(EVERY_VERSION),
+                self.fixed, " or ".join(catalog.sources_of_every_release()),
             )  # fmt: skip
         if self.fixed:
             known = catalog.branch(versions.branch(self.version))
@@ -132,7 +129,7 @@ def installed_vulnerable(facts: Facts, choices: Choices) -> list[Vulnerable]:
 def vulnerable_of(present: Mapping[str, str], source: str | None, choices: Choices) -> list[Vulnerable]:
     """Return what is published about these versions; ``source``: of the driver."""
     modes = [one.mode for one in (choices.runtime, choices.engines) if one]
-    offered = {DRIVER: source in EVERY_VERSION, TOOLKIT: TOOLKIT_MODE in modes}
+    offered = {DRIVER: source in catalog.sources_of_every_release(), TOOLKIT: TOOLKIT_MODE in modes}
     found = (find_vulnerable(component, version) for component, version in present.items())
     return [one._replace(offered=offered[one.component]) for one in found if one is not None]
 

@@ -59,7 +59,7 @@ class UpgradeStatus(NamedTuple):
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
     ``back``: the settings that restore the recorded driver. ``installer``: the file of an installed .run driver.
     ``drained``: by an earlier run. ``release``: the newer point release of its branch to which the host is moved.
-    ``download``: bytes of its packages, 0 where that is not known.
+    ``download``: bytes of its packages, 0 where that is not known. ``loaded``: version of the loaded module.
     """
 
     state: Word
@@ -78,6 +78,7 @@ class UpgradeStatus(NamedTuple):
     drained: bool = False
     release: str = ""
     download: int = 0
+    loaded: str | None = None
 
 
 def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0) -> UpgradeStatus:
@@ -123,13 +124,14 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         refusal="\n".join(refusals),
         installed=installed,
         journal=journal,
-        back=rollback_settings(recorded),
+        back=rollback_settings(recorded) if recorded else None,
         drained=facts.drained,
         download=facts.offered.download if facts.offered else 0,
         release=(chosen.version or "") if chosen and chosen.moved else "",
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
         else None,
+        loaded=facts.driver.loaded.version if facts.driver.loaded else None,
     )
 
 
@@ -192,12 +194,10 @@ def installed_kind(facts: Facts, version: str) -> str:
 
 def rollback_refusals(facts: Facts, decided: Plan, settings: Settings) -> list[str]:
     installed = installed_driver(facts)
-    back = rollback_settings(installed)
-    if installed is None or back is None or decided.choices.driver is None:
+    if installed is None or decided.choices.driver is None:
         return []
-    rollback = choose.plan_driver(
-        with_chosen_driver(facts, decided.choices.driver), settings._replace(**back._asdict()), Choices()
-    )
+    back = settings._replace(**rollback_settings(installed)._asdict())
+    rollback = choose.plan_driver(with_chosen_driver(facts, decided.choices.driver), back, Choices())
     return [NO_ROLLBACK % (installed.version, one.message, one.remedy) for one in rollback.refusals]
 
 
@@ -214,9 +214,7 @@ def with_chosen_driver(facts: Facts, chosen: DriverChoice) -> Facts:
     return facts._replace(driver=driver, packages=facts.packages._replace(installed=dict(others, **packages)))
 
 
-def rollback_settings(old: RecordedDriver | None) -> RollbackSettings | None:
-    if not old:
-        return None
+def rollback_settings(old: RecordedDriver) -> RollbackSettings:
     return RollbackSettings(
         nvidia_driver_source=old.source,
         nvidia_driver_version=old.version,

@@ -240,6 +240,6 @@ def size_text(size: int) -> str:
     return "%d kB" % max(1, size // 1000)
 
 
-def counted(count: int, name: str) -> str:
-    """Return a number of things in words: "1 step", "3 steps"."""
-    return "%d %s%s" % (count, name, "" if count == 1 else "s")
+def counted(count: int, name: str, ending: str = "s") -> str:
+    """Return a number of things in words: "1 step", "3 steps"; ``ending``: of several."""
+    return "%d %s%s" % (count, name, "" if count == 1 else ending)

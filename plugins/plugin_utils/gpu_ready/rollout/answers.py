@@ -60,6 +60,7 @@ def _parse_host(answer: object, now: int) -> HostUpgrade:
         _text(journal, "to") or "",
         _rollout(journal.get("rollout", 0), now),
         download=_size(found.get("download", 0)),
+        loaded=_text(found, "loaded"),
     )
 
 

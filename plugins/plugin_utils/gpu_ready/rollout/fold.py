@@ -89,7 +89,7 @@ class RecordedHost(NamedTuple):
 class RolloutRecord(NamedTuple):
     """What the control node knows of a rollout. ``undoes``: the id of the rollout that a rollback undoes, else 0.
 
-    ``version``: that of gpu-ready which began it.
+    ``version``: of the gpu-ready that began it.
     """
 
     id: int

@@ -45,6 +45,7 @@ class HostUpgrade(NamedTuple):
     failure: str = ""
     warnings: Sequence[str] = ()
     download: int = 0
+    loaded: str | None = None
 
     @property
     def is_unfinished(self) -> bool:

@@ -107,7 +107,7 @@ class RolloutFile:
         """Append a run; make the file and its directory where they are missing. ``header``: of ``header_line``.
 
         ``find_process`` returns the process of a run that still runs, else 0. Raises GpuReadyError, also if another run
-        has just begun a rollout with this id, or works on this one: the budget of failures is that of the last run.
+        has just begun a rollout with this id, or works on this one: the last run's budget of failures counts.
         """
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -155,7 +155,7 @@ def plan_rollout(
 ) -> Rollout:
     """Return who takes part, in which order. FleetError for a wrong variable.
 
-    ``records``: those of the control node, the newest first. ``now``: seconds since 1970.
+    ``records``: all that the control node has, the newest first. ``now``: seconds since 1970.
     """
     now = int(time.time()) if now is None else now
     canaries, first, excluded = (

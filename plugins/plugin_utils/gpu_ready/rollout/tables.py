@@ -98,7 +98,7 @@ def headline(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> str:
 
 
 def targets_text(roll: Rollout, upgrades: Mapping[str, HostUpgrade]) -> str:
-    """Return the driver that the hosts get; of several each with its number of hosts, that of the most hosts first."""
+    """Return the driver that the hosts get; of several each with its number of hosts, the most frequent first."""
     counts: dict[str, int] = {}
     for name in roll.due:
         to = upgrades[name].to or ""
@@ -140,6 +140,8 @@ def resume_text(upgrade: HostUpgrade) -> str:
         return RETRY
     text = RESUME % PHASES.get(upgrade.phase, "it was changed")
     text += ", %s is installed" % layout.shortened(upgrade.installed, LONGEST_ANSWER) if upgrade.installed else ""
+    if upgrade.loaded != upgrade.installed:
+        text += ", %s is loaded" % (layout.shortened(upgrade.loaded, LONGEST_ANSWER) if upgrade.loaded else "no driver")
     return text + (", drained" if upgrade.drained else "")
 
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Protocol
 from ..execute.model import SHORT, Answer, Caller, Execution
 from . import table
 
-STEP, NOTE, PROBLEM, PLAN = "step", "note", "problem", "plan"
-"""Kinds of events: what begins, what to know, what went wrong, a line of the plan that is carried out next."""
+STEP, NOTE, PROBLEM, PLAN, WAIT = "step", "note", "problem", "plan", "wait"
+"""Kinds of events: what begins, what to know, what went wrong, a line of the plan that is carried out next, and the
+process of another package manager for which a step waits."""
 
 
 class Unreachable(Exception):
@@ -115,4 +116,4 @@ class PieceResult(NamedTuple):
 
 
 Piece = Callable[[Turn, TurnHost, Answer], PieceResult]
-"""A part of a phase; the answer is that of the call elsewhere before it, else empty."""
+"""A part of a phase; the answer comes from the call elsewhere before it, and is empty without one."""

@@ -65,8 +65,8 @@ def plan_host(host: TurnHost, backwards: bool) -> Answer:
 def earlier_installer(runfile: str, earlier: str) -> str:
     """Return the path of the installer of an earlier driver, "" without one.
 
-    It is expected beside that of the operator, with its own version in its name. The version is the host's answer: it
-    must be one, so that the name stays that of an installer.
+    It is expected beside the operator's own, with its own version in its name. The version is the host's answer: it
+    must be one, so that the name still means an installer.
     """
     found = VERSION.search(runfile)
     return runfile.replace(found.group(), earlier) if found and IS_VERSION.fullmatch(earlier) else ""

@@ -14,6 +14,7 @@ from ....module_utils.gpu_ready.verify.collect import FABRIC_MANAGER
 from ....module_utils.gpu_ready.verify.devices import select_gpus, unknown_devices
 from ..diagnostics import messages, xid
 from ..plan import health
+from ..report import layout
 from . import compute, frameworks, requirement
 from .checks import NOT_RUN, Check, gpu_count, judge
 from .evidence import Evidence
@@ -349,7 +350,8 @@ def check_fabric_manager(evidence: Evidence) -> list[Check]:
         return []
     state, version = evidence.fabric_manager
     loaded = loaded_version(evidence)
-    cause = "%d NVSwitches need it; without it CUDA reports 'system not yet initialized'" % len(switches)
+    served = layout.counted(len(switches), "NVSwitch", "es")
+    cause = "it is needed for %s; without it CUDA reports 'system not yet initialized'" % served
     remedy = "read 'journalctl -u %s' and /var/log/fabricmanager.log, then start it" % FABRIC_MANAGER
     found = state or "not installed"
     checks = [judge("fabric_manager", state == "active", "%s is active" % FABRIC_MANAGER, found, cause, remedy)]

@@ -70,6 +70,7 @@ def build_record(evidence: Evidence, digest: str, verdict: Verdict, logged: floa
         logged=logged,
         persistent=facts.driver.persistence.held,
         hardware=best_of(evidence.health, facts.verified),
+        gpus_option_with=facts.docker.started if verdict.ok and evidence.expect.uses_gpus_option else None,
         checks=check_results(verdict.checks),
         evidence=facts.raw.driver,
         origin_of=driver_origin.deciding_versions(make_probes(), facts.driver.packages),

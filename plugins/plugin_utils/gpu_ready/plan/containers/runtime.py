@@ -94,10 +94,10 @@ def restart_waits(facts: Facts, settings: Settings) -> bool:
 
     The runtime that daemon.json names is used after a reload; the hook is what ``--gpus`` needs.
     """
-    hook_missing = not facts.runtime.toolkit or facts.runtime.hook_known is False
     running = affected.containers_of_engines(facts.work, docker.DOCKER)
     survive = facts.docker.info is not None and facts.docker.info.live_restore
-    return hook_missing and not (running.is_empty or survive or DOCKER_RESTART in settings.gpu_ready_disrupt)
+    permitted = running.is_empty or survive or DOCKER_RESTART in settings.gpu_ready_disrupt
+    return bool(unknown_hook(facts)) and not permitted
 
 
 GENERATE = "nvidia-ctk cdi generate --output=%s"
@@ -208,7 +208,8 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
         requested = security.fixed_toolkit(facts) or ""
         why = "which has published vulnerabilities; %s is offered" % requested
     version = requested + "*" if requested else None
-    reasons = hook_reasons(facts)
+    why = unknown_hook(facts)
+    reasons = [ActivationReason(why, daemon_json.RESTART, True)] if why else []
     if facts.runtime.toolkit and (version is None or version_matches(version, found or "")):
         return [], reasons, []
     steps = []
@@ -236,15 +237,19 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
     return steps, reasons, repository.source_refusals(facts, missing)
 
 
-def hook_reasons(facts: Facts) -> list[ActivationReason]:
-    """Return why docker has to be restarted for the toolkit's hook, which it looks for only when it starts."""
+def unknown_hook(facts: Facts) -> str:
+    """Return why docker has to be restarted for the toolkit's hook, "" where it knows one.
+
+    dockerd looks for the hook when it starts, and for its path again with each container (moby, daemon/nvidia_linux.go:
+    init and setNvidiaGPUs). So it knows a hook that is newer than itself if another one was in its place before, as
+    after each upgrade of the toolkit: that is certain where this dockerd has given a container its GPUs by ``--gpus``.
+    """
     if not facts.runtime.toolkit:
-        why = "docker looks for nvidia-container-runtime-hook only when it starts"
-    elif facts.runtime.hook_known is False:
-        why = "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
-    else:
-        return []
-    return [ActivationReason(why, daemon_json.RESTART, True)]
+        return "docker looks for nvidia-container-runtime-hook only when it starts"
+    worked = facts.verified.gpus_option_with if facts.verified else None
+    if facts.runtime.hook_known is False and (worked is None or worked != facts.docker.started):
+        return "docker started before nvidia-container-runtime-hook was installed, and looks for it only then"
+    return ""
 
 
 def toolkit_repository(facts: Facts) -> str:

@@ -142,7 +142,7 @@ def is_workstation_gpu(name: str) -> bool:
 
 
 def source_order(facts: Facts, request: DriverRequest, data: Distribution) -> list[str]:
-    """Return the sources to try: the requested one, else that of the installed driver, then those of `auto`.
+    """Return the sources to try: the requested one, else the installed driver's, then what `auto` allows.
 
     A driver from a source that `auto` does not use (an installer) does not count where it may be replaced.
     """

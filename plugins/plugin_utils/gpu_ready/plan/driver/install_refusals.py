@@ -13,7 +13,7 @@ from . import alternatives, candidates
 from .alternatives import Situation
 from .candidates import Candidate
 from .parts import is_foreign
-from .refusals import gpu_label, kernel_unfit, managed_host
+from .refusals import gpu_label, kernel_unfit, managed_host, nvswitches_text
 from .steps import driver_repositories, has_fabricmanager
 
 NEEDED_BYTES = 3 * 1024**3
@@ -105,9 +105,7 @@ def foreign_driver(facts: Facts, driver: DriverChoice, data: Distribution) -> Re
     version = state.on_disk.version if state.on_disk else ""
     without_manager = ""
     if not has_fabricmanager(facts, data, state.origin or "", versions.branch(version) if version else 0):
-        without_manager = ", which has no fabric manager for the %d NVSwitches of this host" % len(
-            facts.base.nvswitches
-        )
+        without_manager = ", which has no fabric manager for %s of this host" % nvswitches_text(facts)
     origin = origins.get(state.origin or "", named)
     if version and state.userspace not in ([], [version]):
         return refuse(

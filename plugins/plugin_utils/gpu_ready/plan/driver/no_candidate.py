@@ -23,7 +23,7 @@ from .candidates import (
     requested_pairs,
     source_pairs,
 )
-from .refusals import gpu_label, kernel_unfit, supported_drivers
+from .refusals import gpu_label, kernel_unfit, nvswitches_text, supported_drivers
 
 LAST_BRANCHES = {"470": "Kepler", "580": "Maxwell, Pascal and Volta"}
 
@@ -191,8 +191,8 @@ def source_refusals(request: DriverRequest, requested: set[Pair], situation: Sit
         return [
             refuse(
                 "source_impossible",
-                "nvidia_driver_source %s: this host has %d NVSwitches, and %s carries no fabric manager%s there"
-                % (request.source, len(facts.base.nvswitches), pretty, " with nvlsm" if facts.base.umad else ""),
+                "nvidia_driver_source %s: this host has %s, and %s carries no fabric manager%s there"
+                % (request.source, nvswitches_text(facts), pretty, " with nvlsm" if facts.base.umad else ""),
                 alternatives.remedy(situation, alternatives.SOURCE),
             )
         ]

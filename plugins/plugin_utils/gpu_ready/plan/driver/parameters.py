@@ -1,6 +1,6 @@
 """Parameters of the kernel module (NVreg_*): the file of modprobe.d with them, and whether the loaded module has them.
 
-modprobe joins the options of its files in the order of the files' names, then those of the kernel's command line
+modprobe joins the options of its files in the order of the files' names, then the kernel's command line
 (libkmod-config.c of kmod: conf_files_insert_sorted, kmod_config_parse_kcmdline). Of a parameter that is given twice,
 the kernel keeps the last value (kernel/params.c: parse_args). So our file has a name behind all others.
 """

@@ -7,6 +7,7 @@ from ...catalog import model as catalog
 from ...catalog.driver_sources import DKMS, FLAVOURS, PRECOMPILED
 from ...catalog.model import Distribution
 from ...completion import os_family
+from ...report.layout import counted
 from .. import repository
 from ..model import DriverChoice, Notice, Refusal, VariableChange, notify, refuse
 from .candidates import (
@@ -93,6 +94,11 @@ def treat_as_warnings(facts: Facts, treat_as: str) -> list[Notice]:
             "try one host of this kind before the others",
         )
     ]
+
+
+def nvswitches_text(facts: Facts) -> str:
+    """Return the NVSwitches of a host in words: "1 NVSwitch", "4 NVSwitches"."""
+    return counted(len(facts.base.nvswitches), "NVSwitch", "es")
 
 
 def kernel_unfit(facts: Facts, source: str, data: Distribution, remedy: VariableChange | str) -> Refusal:

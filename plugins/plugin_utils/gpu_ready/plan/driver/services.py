@@ -31,6 +31,7 @@ from ..model import (
 )
 from .model import ServiceParams, UmadParams
 from .offers import is_offered
+from .refusals import nvswitches_text
 from .steps import FABRICMANAGER_PACKAGE, headers_packages, installed_fabricmanager
 
 FABRICMANAGER = "nvidia-fabricmanager"
@@ -81,8 +82,8 @@ def fabricmanager_not_offered(facts: Facts, name: str) -> Refusal:
     version = facts.driver.on_disk.version if facts.driver.on_disk else ""
     return Refusal(
         "fabricmanager_not_offered",
-        "%d NVSwitches need a fabric manager of exactly the driver's version, and no package source of this host "
-        "offers %s %s" % (len(facts.base.nvswitches), name, version),
+        "the fabric manager for %s must have exactly the driver's version, and no package source of this host "
+        "offers %s %s" % (nvswitches_text(facts), name, version),
         "enable the repository that has it, or set nvidia_driver_version to another version of the branch, which is "
         "installed together with its fabric manager",
     )
@@ -131,9 +132,9 @@ def fabricmanager_steps(facts: Facts, driver: DriverChoice, data: Distribution, 
                 return []
             reason = not_held_reason([name], "fabric manager and driver")
         else:
-            reason = "%d NVSwitches need the fabric manager, and it does not run" % len(switches)
+            reason = "the fabric manager for %s does not run" % nvswitches_text(facts)
     else:
-        reason = "%d NVSwitches need a fabric manager of exactly the driver's version" % len(switches)
+        reason = "the fabric manager for %s must have exactly the driver's version" % nvswitches_text(facts)
     params = service_params(facts, driver, name, FABRICMANAGER, hold)
     if any(switch.what == "nvlink5" for switch in switches):
         params = params._replace(packages=params.packages + [PackageTarget(name) for name in NVLINK5_PACKAGES])
@@ -218,13 +219,12 @@ def persistenced_steps(facts: Facts, driver: DriverChoice, name: str, hold: bool
         return []
     reason = "the persistence daemon keeps the GPUs initialized, and it does not run"
     if fits_driver(facts, driver, name) and known.running:
-        released = health.persistence_released(facts)
-        off = (known.off or bool(released)) and not known.own
-        if not (off or needs_hold(facts, name, hold)):
+        off = "the persistence daemon runs with persistence mode off" if known.off else ""
+        reason = "" if known.own else health.persistence_released(facts) or off
+        if not reason and needs_hold(facts, name, hold):
+            reason = not_held_reason([name], "persistence daemon and driver")
+        if not reason:
             return []
-        reason = not_held_reason([name], "persistence daemon and driver")
-        reason = "the persistence daemon runs with persistence mode off" if known.off and off else reason
-        reason = released if released and off else reason
     params = service_params(facts, driver, name, PERSISTENCED, hold)
     return [Step("nvidia_driver.persistenced", reason, params=params)]
 

@@ -206,7 +206,7 @@ def test_toolkits_of_a_known_major_have_its_driver_and_a_new_major_its_first_one
     assert ("installers", MINOR_TOOLKIT + ".0") in found and ("toolkits", last.version) not in found
 
 
-def test_packages_alone_tell_the_cuda_of_a_driver_and_the_first_driver_of_a_toolkit(tmp_path: Path) -> None:
+def test_packages_alone_show_the_cuda_of_a_driver_and_the_first_driver_of_a_toolkit(tmp_path: Path) -> None:
     vendors, number = Vendors(tmp_path), NEXT
     packages_of = {"libnvidia-compute": f"{number}.41.03-1", f"cuda-toolkit-{MAJOR + 1}-0": f"{MAJOR_TOOLKIT}.0-1"}
     vendors.apt(catalog.repository("cuda-ubuntu2404")["url"], packages_of)
@@ -220,7 +220,7 @@ def test_packages_alone_tell_the_cuda_of_a_driver_and_the_first_driver_of_a_tool
     assert found["branches", number].review == ("kind", "since")
 
 
-def test_releases_of_cudnn_have_their_checksums_and_a_known_one_what_it_lacks(vendors: Vendors) -> None:
+def test_releases_of_cudnn_have_their_checksums_and_a_known_one_what_is_missing(vendors: Vendors) -> None:
     known = catalog.cudnns()[-1]
     vendors.cudnn(known.version, "2026-11-06", [int(known.cuda[-1]), MAJOR + 1])
     found = rows(vendors)

@@ -398,8 +398,8 @@ options:
   release:
     description:
       - The point release to which an installed driver of the requested branch is moved, where no version is requested.
-        V(newest) is the newest one that its source offers, another value the one that an earlier plan of the same
-        upgrade chose.
+        V(newest) is the newest one that its source offers, another value what an earlier plan of the same upgrade
+        chose, such as V(620-open) for a branch that only the package sources of the host have.
       - "Empty: it is kept."
     type: str
     default: ""

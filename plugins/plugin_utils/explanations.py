@@ -69,6 +69,11 @@ def explain_failure(evidence: FailureEvidence) -> str:
     return add_outcome(message, evidence.outcome)
 
 
+FAILED = ("status_exit_code", "status_failure")
+"""Results of systemd that say of a service only that it failed, which is known here."""
+
+
 def find(texts: Sequence[tuple[str, str]], without: Sequence[str] = ()) -> Explanation | None:
     """Return the first known cause in texts, each (kind, text). Raises KeyError for an unknown kind."""
-    return next((one for kind, text in texts for one in messages.explain(kind, text) if one.code not in without), None)
+    known = {*without, *FAILED}
+    return next((one for kind, text in texts for one in messages.explain(kind, text) if one.code not in known), None)

@@ -42,7 +42,7 @@ def ask(fleet: Fleet, host: str, *names: str) -> dict[str, Any]:
     done = subprocess.run(
         [VENV / "ansible", "-i", fleet.inventory, host, "-m", "gpu_ready.nodes.gpu_package_index", "-a",
          json.dumps({"names": names})],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
+        cwd=ROOT, env=environment() | {"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     found = re.search(r"=> (\{.*\})", done.stdout, re.DOTALL)
     assert done.returncode == 0 and found, done.stdout + done.stderr
@@ -105,7 +105,7 @@ def test_a_version_that_no_source_has_is_refused_before_any_change(fleet: Fleet)
     run = fleet.play(*BOTH, extra={"nvidia_driver_version": "580.250.01"})
     assert run.rc != 0
     for host in (APT, DNF):
-        (refusal,) = run.plan(host)["refusals"]
+        refusal = run.plan(host)["refusals"][0]
         assert refusal["code"] == "not_offered" and "580.250.01" in refusal["message"], refusal
         assert f"(offered: {NEW}" in refusal["message"], refusal
         changed = set(before[host].splitlines()) ^ set(fleet.ssh(host, DIGEST).splitlines())
@@ -124,9 +124,8 @@ def test_an_upgrade_to_the_branch_moves_hosts_to_its_newest_release_and_the_roll
     run = fleet.play(*BOTH)
     assert run.rc == 0 and loaded(fleet) == {OLD}, run.screen[-4000:]
     run = fleet.play(*BOTH)
-    assert {run.calls[host] for host in (APT, DNF)} == {1}, (
-        run.calls
-    )  # a host in the desired state is asked nothing more
+    # A host in the desired state is asked nothing more.
+    assert {run.calls[host] for host in (APT, DNF)} == {1}, run.calls
     drain = {"gpu_upgrade_drain": ["none"], "nvidia_driver_branch": 580}
     run = fleet.play(*BOTH, playbook=UPGRADE, extra=drain)
     assert run.rc == 0 and loaded(fleet) == {NEW}, run.screen[-4000:]

@@ -9,10 +9,10 @@ from plugins.module_utils.gpu_ready.facts.model import Facts
 from plugins.module_utils.gpu_ready.packaging.index_record import FRESH, STALE, UNAVAILABLE, PackageIndex
 from plugins.plugin_utils.gpu_ready.catalog import driver_sources
 from plugins.plugin_utils.gpu_ready.catalog import model as catalog
-from plugins.plugin_utils.gpu_ready.plan import answer, audit, compose, updates
+from plugins.plugin_utils.gpu_ready.plan import answer, audit, compose, updates, upgrade
 from plugins.plugin_utils.gpu_ready.plan.containers.runtime_cleanup import TOOLKIT_PACKAGES
 from plugins.plugin_utils.gpu_ready.plan.driver.point_release import NEWEST
-from plugins.plugin_utils.gpu_ready.plan.offered import IndexRequest, index_request
+from plugins.plugin_utils.gpu_ready.plan.offered import IndexRequest, index_request, unlisted_branch
 from plugins.plugin_utils.gpu_ready.settings.variables import parse_settings
 from tests.unit.hosts import T4, bare, carried_out, having, installed, with_packages
 from tests.unit.hosts import rpm as rpm_family
@@ -284,6 +284,23 @@ def test_a_requested_version_is_the_target_and_asks_for_no_newest() -> None:
     assert asked(facts, NEWEST, nvidia_driver_version=OLD) is None
     plan = decide(facts, offers(facts, NEW), NEWEST, nvidia_driver_version=OLD)
     assert chosen_driver(plan).satisfied and not chosen_driver(plan).moved
+
+
+def test_a_turn_takes_the_branch_that_only_the_sources_have_and_asks_them_no_more() -> None:
+    facts, settings = host(), parse_settings({"nvidia_driver_branch": "620", "nvidia_driver_source": "distro"}).settings
+    asking = compose.plan(facts, settings, release=NEWEST)
+    request = unlisted_branch(facts, settings, asking.refusals)
+    assert request
+    proprietary = {name.removesuffix("-open") for name in request.names if name.endswith("-open")}
+    index = PackageIndex(FRESH, {name: ["620.95.02-0ubuntu1"] for name in {*request.names} - proprietary})
+    found = facts._replace(offered=index)
+    first = compose.plan(found, settings, release=NEWEST)
+    status = upgrade.upgrade_status(found, first, settings)
+    assert not first.refusals and status.release == "620-open"
+    later = compose.plan(facts, settings, release=status.release)
+    assert chosen_driver(later) == chosen_driver(first) and later.steps == first.steps
+    assert compose.plan(facts, settings).refusals  # without the index nobody knows
+    assert upgrade.upgrade_status(host(), decide(host()), parse_settings({}).settings).release == ""
 
 
 def test_a_resumed_upgrade_keeps_its_target_and_asks_nobody() -> None:

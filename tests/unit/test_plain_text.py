@@ -143,6 +143,7 @@ def test_gpu_explain_shows_no_control_characters(
         "lspci": "01:00.0 VGA compatible controller [0300]: NVIDIA Corporation %s [10de:%s]\n",
         "daemon-json": '{"default-runtime": "%s", "runtimes": {"nvidia": {"path": "%s"}}}',
         "proc-driver-version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  %s\nGCC version: %s\n",
+        "auto": "Failed to initialize NVML: %s Driver/library version mismatch %s\n",
         "nvidia-smi": "Failed to initialize NVML: %s %s\n",
         "container-error": "docker: Error response from daemon: %s could not select device driver %s\n",
         "installer-log": "ERROR: %s nouveau kernel driver is currently in use %s\n",

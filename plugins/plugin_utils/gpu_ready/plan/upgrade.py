@@ -10,7 +10,7 @@ from ..catalog import driver_packages, driver_sources
 from ..catalog import model as catalog
 from ..catalog.settings import Settings
 from .compose import Plan
-from .driver import choose
+from .driver import choose, point_release
 from .driver.model import ActivateParams
 from .model import Choices, DriverChoice, InstallerFile
 
@@ -58,7 +58,8 @@ class UpgradeStatus(NamedTuple):
 
     ``touched``: the driver may be partly replaced. ``staged``: all is downloaded. ``why``: the reason of ``way``.
     ``back``: the settings that restore the recorded driver. ``installer``: the file of an installed .run driver.
-    ``drained``: by an earlier run. ``release``: the newer point release of its branch to which the host is moved.
+    ``drained``: by an earlier run. ``release``: the newer point release of its branch to which the host is moved,
+    or the branch and flavour that only the host's package sources have ("620-open").
     ``download``: bytes of its packages, 0 where that is not known. ``loaded``: version of the loaded module.
     """
 
@@ -127,12 +128,16 @@ def upgrade_status(facts: Facts, decided: Plan, settings: Settings, now: int = 0
         back=rollback_settings(recorded) if recorded else None,
         drained=facts.drained,
         download=facts.offered.download if facts.offered else 0,
-        release=(chosen.version or "") if chosen and chosen.moved else "",
+        release=release_of(facts, chosen) if chosen else "",
         installer=choose.earlier_installer(facts, settings, installed.version)
         if installed and installed.source == driver_sources.RUNFILE
         else None,
         loaded=facts.driver.loaded.version if facts.driver.loaded else None,
     )
+
+
+def release_of(facts: Facts, chosen: DriverChoice) -> str:
+    return (chosen.version or "") if chosen.moved else point_release.only_offered(facts, chosen)
 
 
 def upgrade_refusals(facts: Facts, decided: Plan, opened: bool) -> list[str]:

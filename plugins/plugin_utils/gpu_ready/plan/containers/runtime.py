@@ -208,8 +208,8 @@ def toolkit_steps(facts: Facts, settings: Settings) -> tuple[list[Step], list[Ac
         requested = security.fixed_toolkit(facts) or ""
         why = "which has published vulnerabilities; %s is offered" % requested
     version = requested + "*" if requested else None
-    why = unknown_hook(facts)
-    reasons = [ActivationReason(why, daemon_json.RESTART, True)] if why else []
+    hook = unknown_hook(facts)
+    reasons = [ActivationReason(hook, daemon_json.RESTART, True)] if hook else []
     if facts.runtime.toolkit and (version is None or version_matches(version, found or "")):
         return [], reasons, []
     steps = []

@@ -23,7 +23,10 @@ FILE_VERSION = r"-(\d{2,4}(?:\.\d+){1,2})(?:-[\w-]+)?\.run$"
 
 
 class DriverRequest(NamedTuple):
-    """What the operator requests of the driver; None where gpu-ready chooses."""
+    """What the operator requests of the driver; None where gpu-ready chooses.
+
+    ``offered``: what the first plan of a rollout found in the package sources of the host, which are not asked again.
+    """
 
     source: str | None
     branch: int | None
@@ -36,6 +39,7 @@ class DriverRequest(NamedTuple):
     own_file: bool = False
     policy: str = ""
     min_age: int = 0
+    offered: Pair | None = None
 
 
 class Candidate(NamedTuple):
@@ -244,6 +248,8 @@ def offered_pairs(facts: Facts, data: Distribution, source: str, kind: str, requ
     branch = request.branch
     if branch is None or source == RUNFILE:
         return set()
+    if request.offered and request.offered[0] == branch:
+        return {request.offered}
     kernel = facts.base.kernel.running
     sets = {
         flavour: driver_sources.packages(data, source, branch, request.profile, flavour, kind, kernel)

@@ -21,7 +21,7 @@ from .no_candidate import explain_no_candidate
 
 def plan_driver(facts: Facts, settings: Settings, choices: Choices, release: str = "") -> Decision[DriverChoice]:
     """``release``: the point release to which an installed driver of the branch is moved (point_release.py)."""
-    request = candidates.parse_request(settings)
+    request = candidates.parse_request(settings)._replace(offered=point_release.offered_pair(release))
     decision = plan_request(facts, settings, request)
     version = point_release.release_to_request(facts, request, decision.choice, release)
     if not version:

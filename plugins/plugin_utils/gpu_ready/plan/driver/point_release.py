@@ -10,7 +10,7 @@ from .....module_utils.gpu_ready.facts.model import Facts
 from .....module_utils.gpu_ready.upgrade.model import CLOSED
 from ...catalog import driver_sources
 from ...catalog import model as catalog
-from ...catalog.driver_sources import RUNFILE
+from ...catalog.driver_sources import RUNFILE, Pair
 from ...catalog.model import Distribution
 from ..index_versions import common_versions
 from ..model import DriverChoice, Notice
@@ -27,6 +27,22 @@ def release_in_progress(facts: Facts) -> str:
     if journal is None or journal.phase in CLOSED or not journal.to or not VERSION.match(journal.to):
         return ""
     return journal.to
+
+
+def only_offered(facts: Facts, driver: DriverChoice) -> str:
+    """Return branch and flavour of a driver that no list of the catalog has ("620-open"), "" of any other."""
+    if not facts.base.distro or driver.kind is None or driver.source == RUNFILE or driver.satisfied or driver.exact:
+        return ""
+    data, profile = catalog.distro(facts.base.distro), driver.profile or driver_sources.PROFILES[0]
+    pair = (driver.branch, driver.flavour)
+    listed = driver_sources.branch_flavours(data, driver.source, driver.kind, profile)
+    return "" if pair in listed or driver.branch is None else "%d-%s" % (driver.branch, driver.flavour)
+
+
+def offered_pair(release: str) -> Pair | None:
+    """Return what only_offered has returned, None for any other release."""
+    branch, _, flavour = release.partition("-")
+    return (int(branch), flavour) if branch.isdigit() and flavour in driver_sources.FLAVOURS else None
 
 
 def names_to_ask(facts: Facts, driver: DriverChoice | None, release: str) -> list[str]:
@@ -68,6 +84,8 @@ def release_to_request(facts: Facts, request: DriverRequest, driver: DriverChoic
     if not release or driver is None or disk is None or request.version or request.packages:
         return ""
     if not can_move(facts, driver):
+        return ""
+    if offered_pair(release):
         return ""
     version = (release_in_progress(facts) or newest_release(facts, driver)) if release == NEWEST else release
     same = versions.branch(version) == driver.branch if version else False

@@ -272,6 +272,16 @@ def test_only_a_release_that_all_packages_have_counts() -> None:
     assert chosen_driver(decide(facts, index, NEWEST)).satisfied
 
 
+def test_a_package_that_is_named_after_the_release_stays_behind() -> None:
+    facts = host()
+    index, firmware = offers(facts, NEW, OLD), f"nvidia-firmware-580-server-{OLD}"
+    facts = with_packages(
+        having(facts, driver={"packages": {**facts.driver.packages, firmware: OLD}}), **{firmware: OLD}
+    )
+    index.versions[firmware] = [OLD]
+    assert chosen_driver(decide(facts, index, NEWEST)).version == NEW
+
+
 def test_a_release_whose_pin_the_source_has_not_does_not_count() -> None:
     facts = host("debian12", "cuda_repo")
     index = offers(facts, NEW, "580.126.20", OLD)

@@ -57,9 +57,11 @@ DNF_DIRECTORIES = ("cachedir", "system_cachedir", "persistdir", "logdir")
 DNF_OPTIONS = [
     "--disableplugin=versionlock",
     "--disableplugin=subscription-manager",
+    "--disableplugin=generate_completion_cache",
     "--setopt=*.module_hotfixes=1",
 ]
-"""What a plan releases, and the streams that it switches, hide nothing. subscription-manager writes redhat.repo."""
+"""What a plan releases, and the streams that it switches, hide nothing. subscription-manager writes redhat.repo,
+generate_completion_cache /var/cache/dnf/packages.db whatever the cachedir is (seen with dnf 4.14)."""
 URI = re.compile(r"(?m)^'[^']+' \S+ (\d+) ")
 """A line of `apt-get --print-uris`: URL, file name, bytes, checksum (apt-get(8))."""
 HIDDEN = "the package %s is hidden by %s. Change that, then run again"

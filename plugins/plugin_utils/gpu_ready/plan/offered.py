@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ....module_utils.gpu_ready.base import versions
 from ....module_utils.gpu_ready.facts.model import Facts
 from ....module_utils.gpu_ready.packaging.index_record import FRESH, STALE
 from ....module_utils.gpu_ready.packaging.manager import HEADERS, describe_missing_headers
@@ -181,6 +182,10 @@ def not_offered(facts: Facts, target: PackageTarget, offers: list[str], hidden: 
     if HEADERS.match(target.name):
         cause, _, remedy = describe_missing_headers(target.name, unread).partition(". ")
         return refuse("not_offered", cause, remedy[:1].lower() + remedy[1:])
+    wanted = versions.branch(target.version or "0")
+    offers = sorted(
+        offers, key=lambda one: versions.branch(versions.upstream(one)) != wanted
+    )  # the branch first, each newest first
     more = len(offers) - MOST_SHOWN
     shown = ", ".join(offers[:MOST_SHOWN]) + (" and %d more" % more if more > 0 else "")
     what = " ".join(filter(None, [target.name, target.version]))

@@ -59,13 +59,16 @@ def can_move(facts: Facts, driver: DriverChoice) -> bool:
 
 
 def moved_packages(facts: Facts, driver: DriverChoice) -> list[str]:
-    """Return the installed packages of the driver that have its version."""
+    """Return the installed packages of the driver that have its version, without those that are named after it.
+
+    Another release has other ones of these (nvidia-firmware-580-580.95.05).
+    """
     disk = facts.driver.on_disk
     pins = driver_steps.installed_pins(facts, catalog.distro(facts.base.distro or ""))
     return sorted(
         name
         for name, version in facts.driver.packages.items()
-        if disk and versions.upstream(version) == disk.version and name not in pins
+        if disk and versions.upstream(version) == disk.version and name not in pins and str(disk.version) not in name
     )
 
 

@@ -88,7 +88,7 @@ PARTS = (
     Part("upgrade_sources", 2.5, "dnf dropped what an upgrade had fetched before it ended (574cd3b7)"),
     Part("later", 6, "the plan of a rollout did not show what it warns of (2fb96c3b)"),
     Part("upgrade_ubuntu", 2, "Ubuntu's own packages could not be upgraded from 580 to 595 (9428c02a)"),
-    Part("package_index", 8, "nothing yet: it has not run"),
+    Part("package_index", 3, "a firmware package that is named after its release kept point releases away (9f67d6b5)"),
     Part("upgrade_play", 8.2, "a run with a missing task file ended with status 0 (46ea2e52)"),
     Part("sudo", 0.2, "sudo without a terminal had no remedy (c629cea2)"),
     Part("drain", 3, "a pod that was already Terminating ended the drain (c69f3bfe)"),

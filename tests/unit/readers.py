@@ -45,6 +45,8 @@ NAMED = {name for names in NO_TEXTS.values() for name in names}
 EXCEPTIONS = {
     ("packaging.apt_components.without", "names"): "components that the catalog names",
     ("packaging.dnf_errors.explain_failed_repository", "name"): "a repository, as its file names it",
+    ("packaging.apt_policy.find_providers", "name"): "a package that a plan names",
+    ("packaging.package_index.is_asked", "names"): "packages and patterns that a plan names",
     ("diagnostics.text_lines.is_complete", "text"): "at most 100 characters before a match",
     ("diagnostics.smi_forms.line_value", "name"): "a field of a form, which the table of forms names",
     ("diagnostics.smi_forms.tag", "name"): "an element of a form, which the table of forms names",

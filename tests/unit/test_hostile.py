@@ -31,6 +31,7 @@ NOT_ATTACKED = {
     "gpu_kubernetes_operator": "runs on the control node",
     "gpu_kubernetes_verify": "runs on the control node",
     "gpu_node_facts": "no playbook uses it",
+    "gpu_package_index": "gpu_node_plan asks it: test_plan_action.py has its wrong answers",
     "gpu_python": "runs on the control node; what it reads of a host is the output of `raw`",
     "gpu_report": "runs on the control node",
     "gpu_upgrade_fleet": "runs on the control node",

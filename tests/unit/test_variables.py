@@ -174,7 +174,8 @@ def test_ansible_doc_shows_defaults_and_choices() -> None:
         check=True,
     )
     options = json.loads(shown.stdout)["gpu_node_plan"]["doc"]["options"]
-    del options["overrides"], options["drains"], options["part"]  # no variables: the roles pass them
+    for name in ("overrides", "drains", "part", "release"):  # no variables: the roles pass them
+        del options[name]
     assert {name: option["default"] for name, option in options.items()} == settings.DEFAULTS
 
 

@@ -100,7 +100,8 @@ def is_of_boot(now: Readings, expected: Expected) -> bool:
 
 def foreign(now: Readings) -> List[str]:
     """Return the GPUs that virtual machines have, or may get."""
-    return [address for address in now.present if address not in now.served]
+    served = set(now.served)
+    return [address for address in now.present if address not in served]
 
 
 def order(now: Readings, expected: Optional[Expected]) -> List[str]:

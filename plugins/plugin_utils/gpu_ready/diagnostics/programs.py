@@ -9,6 +9,8 @@ from .text_lines import Line
 
 TAG = re.compile(r"(?:^|[\s>|\"'])([A-Za-z][\w./@-]{1,60})(?:\[\d{1,10}\]|\(\d{1,10}\))?:(?=\s|$)")
 """A name before a colon, or before a process id and a colon: syslog, journald, and programs that name themselves."""
+LONGEST = 2_000
+"""Characters of a line in which the words of a program are looked for: some patterns try again at each of them."""
 BEGINNING = 160
 """Characters of a line within which a tag may be."""
 LOGGED = re.compile(
@@ -51,7 +53,7 @@ PROGRAMS: dict[str, Program] = {key: _read(key, row) for key, row in data.PROGRA
 
 def program_of(line: str) -> str | None:
     """Return the program that a line names, by its tag first."""
-    named = None
+    named, line = None, line[:LONGEST]
     for place in TAG.finditer(line[:BEGINNING]):  # the last one is the program whose words another one passes on
         tag = re.sub(r"\.(?:service|path|socket)$", "", place.group(1).rpartition("/")[2])
         named = next((one.key for one in PROGRAMS.values() if one.tags and one.tags.match(tag)), named)

@@ -182,9 +182,9 @@ def not_offered(facts: Facts, target: PackageTarget, offers: list[str], hidden: 
     if HEADERS.match(target.name):
         cause, _, remedy = describe_missing_headers(target.name, unread).partition(". ")
         return refuse("not_offered", cause, remedy[:1].lower() + remedy[1:])
-    wanted = versions.branch(target.version or "0")
+    requested = versions.branch(target.version or "0")
     offers = sorted(
-        offers, key=lambda one: versions.branch(versions.upstream(one)) != wanted
+        offers, key=lambda one: versions.branch(versions.upstream(one)) != requested
     )  # the branch first, each newest first
     more = len(offers) - MOST_SHOWN
     shown = ", ".join(offers[:MOST_SHOWN]) + (" and %d more" % more if more > 0 else "")

@@ -22,6 +22,7 @@ UNDECLARED = {
         "verified.logged",
         "verified.gpus_option_with",
     ),
+    "lines of a file of locks": ("yum.hiding*",),
     "free space": ("base.disk/*",),
     "which compiler dependencies bring": ("base.compiler",),
     "what docker's package has": ("docker.package", "docker.program", "docker.socket", "docker.flags*"),
@@ -36,7 +37,7 @@ UNDECLARED = {
     "what the toolkit's own service writes at any time": ("runtime.specs//var/run/cdi/nvidia.yaml.*",),
     "what the verification found": tuple(
         f"verified.{name}*"
-        for name in ("checks", "companions", "evidence", "gpus", "origin_of", "persistent", "sources")
+        for name in ("checks", "companions", "evidence", "gpus", "hardware", "origin_of", "persistent", "sources")
     ),
 }
 """Paths that are not compared, by the reason why no declaration can say their values."""

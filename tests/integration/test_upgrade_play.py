@@ -162,7 +162,7 @@ class Fleet:
                 (library / path.name).symlink_to(path)
         settings = json.loads((ROOT / "plugins/plugin_utils/variables/names.json").read_text())["settings"]
         for name, text in MODULES.items():
-            listed = [*settings, "drains", "part"] if name == "gpu_node_plan" else NAMES[name].split()
+            listed = [*settings, "drains", "part", "release"] if name == "gpu_node_plan" else NAMES[name].split()
             head = HEAD.replace("NAMES", repr(listed)).replace("MODULE", repr(name))
             # The control node imports some modules for their arguments: only a host runs one.
             main = "#!/usr/bin/python\nif __name__ == '__main__':\n" + textwrap.indent(head + text, "    ")

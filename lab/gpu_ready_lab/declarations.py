@@ -101,7 +101,7 @@ def let_time_pass() -> None:
 
 
 def is_later() -> bool:
-    """True if the declarations are those of six months later."""
+    """True if it is six months later for the declarations."""
     return os.environ.get(TIME) == "later"
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.integration.fleet import Fleet, lab
 from tests.integration.test_drain import INSTALL, SLURM
+from tests.unit import real_programs
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -145,7 +146,8 @@ def test_a_failed_prolog_queues_the_job_again_and_the_node_returns(fleet: Fleet)
 
 
 def test_a_driver_that_never_returns_holds_neither_slurmd_nor_the_node(fleet: Fleet, tmp_path: Path) -> None:
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    real_programs.need_on_path("cc", "gcc")
+    compiler = shutil.which("cc") or "cc"
     (tmp_path / "hung.c").write_text(HUNG)
     library = tmp_path / "libnvidia-ml.so.1"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(tmp_path / "hung.c")], check=True)

@@ -1,4 +1,4 @@
-"""Catalogs for tests: the one of the project, without what came later than the numbers of a test."""
+"""Catalogs for tests: the project's own, without what came later than the numbers of a test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

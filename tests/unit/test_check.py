@@ -35,7 +35,7 @@ from plugins.module_utils.gpu_ready.system import check_files, monitoring_files
 from plugins.plugin_utils.gpu_ready.plan import health, health_check
 from plugins.plugin_utils.gpu_ready.settings import variables
 from plugins.plugin_utils.gpu_ready.verdict import outcome
-from tests.unit import hosts
+from tests.unit import hosts, real_programs
 from tests.unit.recorded import RecordedHost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -298,7 +298,8 @@ CONF = (
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Directories with a library that answers, and one whose initialisation never returns."""
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    real_programs.need_on_path("cc", "gcc")
+    compiler = shutil.which("cc") or "cc"
     top = tmp_path_factory.mktemp("libraries")
     (top / "hung.c").write_text(
         "#include <unistd.h>\n#include <stdlib.h>\n#include <stdio.h>\n"

@@ -1,7 +1,7 @@
 """Changes of the driver's branch: the transactions that are prepared are those that are carried out, and apt resolves them.
 
-The states are those of ../shared/findings/hosts.md, section 2: with the arguments of that time 30 of 40 failed in the
-preparation, and 7 in the installation.
+With the arguments that these tests replaced, 30 of the first 40 states failed in the preparation, and 7 in the
+installation.
 """
 
 import re

@@ -21,6 +21,7 @@ from plugins.module_utils.gpu_ready.check import node, nvlink, nvml, worker
 from plugins.module_utils.gpu_ready.monitor import containers, kernel_log, metrics, textfile
 from plugins.module_utils.gpu_ready.monitor.containers import CgroupPlace, Names
 from plugins.module_utils.gpu_ready.system import monitoring_files
+from tests.unit import real_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "module_utils/gpu_ready"
@@ -439,7 +440,8 @@ def test_a_file_that_somebody_edited_is_drift_but_does_not_undo_the_verification
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lab's NVML, compiled."""
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    real_programs.need_on_path("cc", "gcc")
+    compiler = shutil.which("cc") or "cc"
     path = tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1"
     argv = [
         compiler,
@@ -588,7 +590,8 @@ def test_a_host_without_the_library_is_reported(tmp_path: Path) -> None:
 def test_a_driver_that_hangs_is_asked_no_more_until_it_answers(tmp_path: Path) -> None:
     source, path = tmp_path / "hang.c", tmp_path / "libhang.so"
     source.write_text("#include <unistd.h>\nint nvmlInit_v2(void) { for (;;) pause(); }\n")
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    real_programs.need_on_path("cc", "gcc")
+    compiler = shutil.which("cc") or "cc"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(path), str(source)], check=True, timeout=60)
     start = time.monotonic()
     asked = worker.Worker(str(path), limit=0.5)

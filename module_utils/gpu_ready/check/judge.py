@@ -105,7 +105,7 @@ def foreign(now: Readings) -> List[str]:
 
 
 def order(now: Readings, expected: Optional[Expected]) -> List[str]:
-    """Return PCI addresses in the order in which nvidia-smi counts GPUs: that of the PCI bus."""
+    """Return PCI addresses in the order of the PCI bus, in which nvidia-smi counts GPUs."""
     known = set(now.served) | set(expected.addresses if expected else [])
     return sorted(known - set(foreign(now)))
 

@@ -41,7 +41,7 @@ class SimulatedState:
 
     @property
     def options(self) -> List[str]:
-        """Options of apt; its cache of lists and status stays that of the host."""
+        """Options of apt; the host's cache of lists and status stays as it is."""
         status = "Dir::State::status=" + os.path.join(self.directory, "status")
         pins = "Dir::Etc::PreferencesParts=" + self.preferences
         return ["-o", status, "-o", pins, "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="]

@@ -10,7 +10,7 @@ COMMAND = "/usr/local/sbin/" + NAME
 DIRECTORY = "/usr/local/lib/" + NAME
 PACKAGE = DIRECTORY + "/gpu_ready_node"
 PROGRAMS = (DIRECTORY, monitoring_files.DIRECTORY)
-"""Directories that Python runs as the check: its own, and that of the service that writes metrics."""
+"""Directories that Python runs as the check: its own, and the metrics service's."""
 SETTINGS = DIRECTORY + "/settings.json"
 MAIN = DIRECTORY + "/__main__.py"
 PROLOG, HEALTH_PROGRAM = DIRECTORY + "/slurm-prolog", DIRECTORY + "/slurm-health"
@@ -37,7 +37,7 @@ RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 """
-"""As that of the metrics service (monitoring_files.SERVICE), which says what is missing and why. The mode is
+"""Like the unit of the metrics service (monitoring_files.SERVICE), which says what is missing and why. The mode is
 that of base/locks.py."""
 ONCE = """[Unit]
 Description=%(about)s

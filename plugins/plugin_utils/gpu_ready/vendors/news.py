@@ -131,7 +131,7 @@ class Vendors:
             self.cuda[number] = max(cuda, self.cuda.get(number, cuda), key=versions.key)
 
     def read_drivers(self) -> None:
-        """Read the manifests of releases after those of the catalog, and the list of GPUs of each such branch."""
+        """Read the manifests of releases newer than the catalog's, and the list of GPUs of each such branch."""
         tree = self.checker.tree
         labels = self.attempt(published.read_labels, tree, published.DRIVERS) or []
         for label in labels:
